@@ -297,6 +297,23 @@ def test_the_command_writes_a_graph_and_shows_it_again(tmp_path: Path, monkeypat
     assert "Ada Quill | worked for | Lloyd Brothers (since 1920)" in printed
 
 
+def test_chinese_documents_and_questions_are_asked_in_chinese(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def write(messages) -> str:
+        asked.extend(message.content for message in messages)
+        return "不变" if "<memory>" in asked[-1] and "rows" not in asked[-1] else '{"rows": [], "memory": ""}'
+
+    text = "方子安是武昌的革命党，冒用顾长青之名。顾守业带走了梅瓶。" * 5
+    model = make_graph_model(write)
+    graph = collect_graph(TextDocument(text), model=model, journal=tmp_path / "j.sqlite")
+    assert graph.facts == ()
+    read(TextDocument(text), "林婉清和林婉秋是什么关系？", way="graph", model=model, journal=tmp_path / "j.sqlite")
+    assert asked
+    assert not any("every fact" in one or "A long document" in one or "What is asked" in one for one in asked)
+    assert any("最后要回答的问题: 林婉清" in one for one in asked)
+
+
 def test_the_way_is_known_by_its_name() -> None:
     assert aread is not None
     from bookwheel.reading.ways.registry import list_ways, load_spec

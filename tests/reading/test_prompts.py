@@ -115,7 +115,9 @@ def test_the_template_takes_about_two_hundred_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "language"), [("谁看守灯塔?", "zh"), ("Who is 李白?", "en"), ("", "en"), ("ISO 9001 是什么标准?", "zh")]
+    ("text", "language"),
+    [("谁看守灯塔?", "zh"), ("Who is 李白?", "en"), ("", "en"), ("ISO 9001 是什么标准?", "zh")]
+    + [("今の家賃はいくらですか。", "en"), ("鲜の每日开放几点?", "zh")],
 )
 def test_the_question_tells_the_language(text: str, language: str) -> None:
     assert language_of(text) == language

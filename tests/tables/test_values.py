@@ -21,3 +21,13 @@ def test_a_reduction_is_a_negative_number_of_what_the_text_says() -> None:
     assert placed.is_proven
     (other,) = place_rows(SectionRows(rows=(replace(row, cells=("-38 %",)),)), "the reduction is 37 %, not 29 %", "")
     assert not other.is_proven
+
+
+def test_a_model_is_told_what_to_mend_in_the_language_of_its_prompt() -> None:
+    columns = TableRequest.parse("每一笔：谁，金额").columns
+    row = WrittenRow(cells=("王芳", "999元"), quote="王芳付了136元")
+    (placed,) = place_rows(SectionRows(rows=(row,)), "王芳付了204元。", "")
+    told = placed.tell_faults(columns, "zh")
+    assert "999" in told
+    assert "neither" not in told
+    assert "neither the section" in placed.tell_faults(columns, "de")

@@ -141,12 +141,15 @@ async def read_table(
     from bookwheel.cli.runner import read_shown
     from bookwheel.session import WayRequest
     from bookwheel.tables.way import join_parts
+    from bookwheel.text.lexicon import BEGINNING, language_of
 
     output, way = options.output, WayRequest(way=join_parts(options.way or "", is_parallel=parallel))
     document = await open_sources(sources, output)
     with output.open_journal() as journal:
         async with options.models.open_session(journal) as session:
             stored, plan = await session.keep(document), session.build_plan(options.given)
+            if not isinstance(wanted, str):
+                wanted = wanted.of_language(plan.language or language_of(document.slice(0, BEGINNING)))
             complete = await _complete(session, wanted, plan, output)
             question = complete.request.to_question()
             prepared = await session.prepare(stored, [question], plan, way, spent=complete.usage)

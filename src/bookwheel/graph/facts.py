@@ -24,9 +24,22 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("subject", "relation", "object", "since", "until")
 SENTENCE: Final = "every fact: who or what stands in which relation to whom or what"
+ASKED: Final = {"en": "What is asked in the end", "zh": "最后要回答的问题"}
+_CHINESE: Final = TableRequest(
+    sentence="每一项事实：谁或什么与谁或什么有什么关系",
+    is_written=True,
+    columns=(
+        Column(name="subject", about="事实所说的人或物的全名；不写代词，也不单写职务"),
+        Column(name="relation", about="几个字，如：任职于、生于、拥有；是同一人或物的另一个名称时写“即”"),
+        Column(name="object", about="全名，或数值"),
+        Column(name="since", about="从何时起，原文有才写", kind=Kind.DATE),
+        Column(name="until", about="到何时止，原文有才写", kind=Kind.DATE),
+    ),
+)
 REQUEST: Final = TableRequest(
     sentence=SENTENCE,
     is_written=True,
+    chinese=_CHINESE,
     columns=(
         Column(name="subject", about="full name of who or what the fact is about; never a pronoun or a role alone"),
         Column(name="relation", about='a few words, such as works for, born in, owns; "same as" for another name'),

@@ -18,7 +18,7 @@ from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.graph.around import find_lines
-from bookwheel.graph.facts import REQUEST, SENTENCE, build_graph
+from bookwheel.graph.facts import ASKED, REQUEST, build_graph
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize, measure_document
@@ -30,6 +30,7 @@ from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.tables.build import build_table
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.way import Collector, find_room, list_section_calls
+from bookwheel.text.lexicon import language_of
 from bookwheel.types import Answer, Chunk, Document, DocumentInfo, Memory, Reading, Step
 
 NAME: Final = "graph"
@@ -44,7 +45,7 @@ async def read_by_graph(
     """Yield a step for each chunk, one that joins memory and graph, and the answer."""
     check_request(question, model, plan)
     steps = [step.without_texts() for step in done]
-    collector = Collector.open(_make_request(question), model, plan, steps)
+    collector = Collector.open(_make_request(question, plan), model, plan, steps)
     context = collector.make_context(document, question)
     if not (steps and steps[-1].conversation.reply.text == _NOTE):
         async with aclosing(read_in_order(context, collector.write, collector.write, None, steps)) as events:
@@ -66,11 +67,13 @@ def check_request(question: str, model: Model, plan: Plan) -> None:
             f"{model.name} only quotes and cannot write facts: name a model that can, with --base-url URL --model NAME"
         )
     check_question(question, model, plan)
-    find_room(_make_request(question), model, plan)
+    find_room(_make_request(question, plan), model, plan)
 
 
-def _make_request(question: str) -> TableRequest:
-    return replace(REQUEST, sentence=f"{SENTENCE}. What is asked in the end: {question}")
+def _make_request(question: str, plan: Plan) -> TableRequest:
+    language = plan.language or language_of(question)
+    request, asked = REQUEST.of_language(language), ASKED.get(language, ASKED["en"])
+    return replace(request, sentence=f"{request.sentence}. {asked}: {question}")
 
 
 def _join(document: Document, question: str, model: Model, plan: Plan, steps: Sequence[Step]) -> Step:
@@ -91,12 +94,12 @@ def _join(document: Document, question: str, model: Model, plan: Plan, steps: Se
 
 
 def _list_calls(given: CostInputs) -> list[CallCost]:
-    return [list_section_calls(given, _make_request(given.question), given.size.chunks), given.answering()]
+    return [list_section_calls(given, _make_request(given.question, given.plan), given.size.chunks), given.answering()]
 
 
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
     """Return the size of a document in this way's own chunks."""
-    room = find_room(_make_request(question), model, plan)
+    room = find_room(_make_request(question, plan), model, plan)
     return measure_document(document, question, model, replace(plan, chunk_tokens=room.chunk))
 
 

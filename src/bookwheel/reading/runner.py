@@ -106,7 +106,8 @@ def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan,
         plan=plan,
         model=model.name,
         way=way,
-        language=plan.language or language_of(question),
+        # The columns of a table stand below its sentence as JSON.
+        language=plan.language or language_of(question.partition("\n{")[0]),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

@@ -22,6 +22,7 @@ from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.proposal import CompleteRequest, complete_request
 from bookwheel.tables.table import Table
 from bookwheel.tables.way import join_parts
+from bookwheel.text.lexicon import BEGINNING, language_of
 
 
 @asynccontextmanager
@@ -62,7 +63,9 @@ async def acollect(
     document = await run_cancellable(partial(open_source, source, everything=everything))
     async with open_python_session(model, journal, settings) as (session, store):
         whole = session.build_plan(settings, plan)
-        complete = CompleteRequest(request=request) if isinstance(request, TableRequest) else None
+        language = whole.language or language_of(document.slice(0, BEGINNING))
+        own = request.of_language(language) if isinstance(request, TableRequest) else None
+        complete = CompleteRequest(request=own) if own else None
         complete = complete or await complete_request(str(request), session.model, whole)
         check_key(complete.request, key)
         way = WayRequest(way=join_parts(gate, is_parallel=parallel))

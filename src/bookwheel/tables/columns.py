@@ -102,6 +102,11 @@ class TableRequest:
     columns: tuple[Column, ...]
     is_written: bool = False
     """Its rows must be written: parts of the document alone are none."""
+    chinese: TableRequest | None = None
+    """The same for a document in Chinese."""
+
+    def of_language(self, language: str) -> TableRequest:
+        return self.chinese if language == "zh" and self.chinese else self
 
     @classmethod
     def parse(cls, question: str) -> Self:

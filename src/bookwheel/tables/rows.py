@@ -48,6 +48,13 @@ _NOTHING: Final = frozenset(
     | {"无", "未说明", "未提及", "未注明", "未指定", "未给出", "未提供", "不适用"}
 )
 """What models write where a text does not say."""
+_FAULTS: Final = {
+    "en": (
+        'of "{name}", neither the section nor the memory has {words}',
+        f'the words of "{QUOTE}" do not stand in the section side by side',
+    ),
+    "zh": ("“{name}”中的 {words} 在这一段和记忆里都没有", f"“{QUOTE}”的文字在这一段里不是连在一起的"),
+}
 _IN_NUMBERS: Final = frozenset(".,'’")
 _DOTS: Final = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\.{3,}|…+)\s*")
 _MOST_LEFT_OUT: Final = 600
@@ -93,12 +100,12 @@ class PlacedRow:
         """All of them."""
         return tuple(word for words in self.absent for word in words)
 
-    def list_faults(self, columns: Sequence[Column]) -> list[str]:
+    def tell_faults(self, columns: Sequence[Column], language: str) -> str:
         """Return what keeps the row from being proven, for the model that wrote it."""
-        quote = [] if self.span else [f'the words of "{QUOTE}" do not stand in the section side by side']
+        lacks, apart = _FAULTS.get(language, _FAULTS["en"])
         absent = zip(columns, self.absent, strict=True)
-        named = [(column.name, ", ".join(words)) for column, words in absent if words]
-        return [*(f'of "{name}", neither the section nor the memory has {words}' for name, words in named), *quote]
+        named = [lacks.format(name=column.name, words=", ".join(words)) for column, words in absent if words]
+        return "; ".join([*named, *([] if self.span else [apart])])
 
     @property
     def is_proven(self) -> bool:

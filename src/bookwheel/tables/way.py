@@ -49,12 +49,17 @@ _LEAST_CHARACTERS: Final = 60
 _LEAST_CHUNK: Final = 20
 _LEAST_SENTENCE: Final = 6
 """Tokens of a sentence, mostly more."""
-_AGAIN: Final = "That is not what was asked for: {fault}. Reply with the corrected JSON object alone."
-_UNPROVEN: Final = (
-    "These rows cannot be taken as they are:\n{rows}\nReply with a JSON object of these rows alone, mended: names and "
-    "numbers as they stand there, and verbatim quotes. Leave a row out if the section does not say it. Your other rows "
-    "and the memory are kept."
-)
+_AGAIN: Final = {
+    "en": "That is not what was asked for: {fault}. Reply with the corrected JSON object alone.",
+    "zh": "这不是所要的回复：{fault}。请只回复改正后的 JSON 对象。",
+}
+_UNPROVEN: Final = {
+    "en": "These rows cannot be taken as they are:\n{rows}\nReply with a JSON object of these rows alone, mended: "
+    "names and numbers as they stand there, and verbatim quotes. Leave a row out if the section does not say it. Your "
+    "other rows and the memory are kept.",
+    "zh": "下面这些行不能照用：\n{rows}\n请只回复一个 JSON 对象，其中只有改好的这些行：名称和数字照原文写，"
+    "引文一字不差。这一段没有说到的行请去掉。其余各行和记忆都已保留。",
+}
 
 
 def makes_table(way: str) -> bool:
@@ -108,7 +113,8 @@ class CollectWay(ComposedWay):
     ) -> AsyncGenerator[Step | Answer]:
         """Yield a step for each chunk, whose reply holds its rows, then their number as the answer."""
         check_request(question, model, plan)
-        request, prompts = TableRequest.parse(question), prompts_for(plan, question)
+        request = TableRequest.parse(question)
+        prompts = prompts_for(plan, request.sentence)
         steps = [step.without_texts() for step in done]
         if prompts.quotes:
             plain: Write = (await asyncio.to_thread(QuotedRows.find, document, request)).write
@@ -267,6 +273,7 @@ class _ChunkReader:
     ) -> tuple[Conversation, SectionRows | None]:
         """Ask until the reply can be used; None where it cannot. Unproven rows are asked for once more."""
         plan, model, columns = self.collector.plan, self.collector.model, self.collector.request.columns
+        language = prompts_for(plan, self.collector.request.sentence).language
         first: Conversation | None = None
         said: SectionRows | None = None
         for attempt in range(_TRIES):
@@ -286,15 +293,15 @@ class _ChunkReader:
                 better = parse_rows(talk.reply.text, columns, by_order=attempt > 0)
                 better = replace(better, seen=self._list_shown(section, memory))
             except UnreadableRowsError as fault:
-                advice = _AGAIN.format(fault=fault)
+                advice = _AGAIN.get(language, _AGAIN["en"]).format(fault=fault)
             else:
                 is_second, said = said is not None, _keep_proven(said, better, section, memory)
                 placed = place_rows(said, section, memory)
                 unproven = [one for one in placed if not (one.is_proven or one.is_seen)]
                 if is_second or not unproven:
                     break
-                faults = (f"- {one.row.to_json(columns)}: {'; '.join(one.list_faults(columns))}" for one in unproven)
-                advice = _UNPROVEN.format(rows="\n".join(faults))
+                faults = (f"- {one.row.to_json(columns)}: {one.tell_faults(columns, language)}" for one in unproven)
+                advice = _UNPROVEN.get(language, _UNPROVEN["en"]).format(rows="\n".join(faults))
             messages = talk.go_on(advice)
         assert first is not None
         return first, said

@@ -155,11 +155,15 @@ for _word in (*IRREGULAR, *EQUAL):
     FORMS[stem(_word)] = (*FORMS.get(stem(_word), ()), _word)
 
 
+BEGINNING: Final = 4000
+"""Characters of a document that tell its language."""
 _LETTER: Final = compile_late(r"[^\W\d_]")
 _HAN: Final = compile_late("[\u4e00-\u9fff\u3400-\u4dbf]")
+# Of Japanese and Korean, which have Chinese characters among their own.
+_OTHER: Final = compile_late("[\u3041-\u3096\u30a1-\u30fa\uac00-\ud7a3]")
 
 
 def language_of(text: str) -> str:
-    """Return `zh` when at least three in ten letters are Chinese characters, else `en`."""
-    letters = len(_LETTER.findall(text))
-    return "zh" if letters and len(_HAN.findall(text)) >= 0.3 * letters else "en"
+    """Return `zh` when at least three in ten letters are Chinese characters and not one is kana for four, else `en`."""
+    letters, han = len(_LETTER.findall(text)), len(_HAN.findall(text))
+    return "zh" if letters and han >= 0.3 * letters and 4 * len(_OTHER.findall(text)) < han else "en"

@@ -299,3 +299,24 @@ def test_a_name_of_a_group_stays_before_its_rows_wherever_it_stands() -> None:
 def test_a_merged_cell_outside_of_what_has_values_changes_nothing(outside: Span) -> None:
     rows = [["A", "B"], ["one", "2"], ["two", "5"]]
     assert lines(rows, outside, is_marked=True) == lines(rows, is_marked=True)
+
+
+SHEET = [
+    ["项目", "期末", "期初", "附注"],
+    ["货币资金", "1", "2", ""],
+    ["存货：在途", "3", "4", "a"],
+    ["应付", "", "", ""],
+]
+
+
+def test_notes_above_the_names_of_columns_and_below_the_rows_are_no_rows() -> None:
+    above = [["资产负债表", "", "", ""], ["编制单位：甲公司", "", "", "单位：元"]]
+    below = ["注：未经审计", "", "", ""]
+    table = lines(SHEET)
+    assert lines([*above, *SHEET, below]) == [
+        *("资产负债表", "", "编制单位：甲公司", "", "单位：元", "", *table, "", "注：未经审计")
+    ]
+    # In the midst of rows, and with names that stand below each other, it is a row.
+    assert lines([*SHEET, below, SHEET[-1]]) == [*table, "| 注：未经审计 |  |  |  |", table[-1]]
+    pairs = [["Boat", "", "Q1", "", "Q2", ""], ["", "", "in", "out", "in", "out"], ["Teal", "x", "1", "2", "3", "4"]]
+    assert lines(pairs)[0] == "| Boat |  | Q1 |  | Q2 |  |"

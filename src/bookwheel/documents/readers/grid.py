@@ -5,6 +5,7 @@
 |          | low | high  |      several rows or columns stands in each of them
 | Heron    | 36  | 41    |      Boat, Day low, Day high
 | Wherry   |     closed  |      Wherry, closed, closed
+| Note: in summer only   |      so are the cells of rows before the names and at the end that have their own labels
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ MOST_NAMES: Final = 3
 _MOST_REPEATED: Final = 400
 # Characters that cells over others may add to a table, beside its own.
 _MOST_ADDED: Final = 100_000
+# A note has its own label; a time, an address and a ratio have none.
+_LABELLED: Final = re.compile(r"[^:：]{0,20}[^\W\d_][:：](?!//)\s*\S")
+# Rows in which the names of columns are looked for, below titles and notes.
+_MOST_NOTES: Final = 8
 # What Markdown would take for a heading, an item, a quote or code.
 _DIGIT: Final = re.compile(r"\d")
 _SIGN: Final = re.compile(r"[#>+*-]+(?=\s|$)|```|~~~")
@@ -70,6 +75,7 @@ def format_rows(
     width = max(map(len, table), default=0)
     squared = [row + [""] * (width - len(row)) for row in table]
     spans = [span for span in spans if span.row < len(table) and span.column < width]
+    notes = _take_notes(squared) if is_marked is None else []
     spans += _guess_spans(squared[:_SAMPLE]) if is_marked is None else []
     above, below = list[str](), list[str]()
     if spans:
@@ -81,9 +87,9 @@ def format_rows(
         if _clear_covered(squared, spans):
             guess(COVERED)
         names = [] if is_marked is False else _find_names(squared, spans, most_names)
-        table = [*_fill_spans(squared, spans, names, guess)]
-    yield from chain.from_iterable((line, "") for line in above)
-    if found := [row for row in table if any(row)]:
+        squared = [*_fill_spans(squared, spans, names, guess)]
+    yield from chain.from_iterable((line, "") for line in chain(above, notes))
+    if found := [row for row in (squared if spans or notes else table) if any(row)]:
         head = has_header(found[:_SAMPLE]) if is_marked is None else is_marked
         if head is None:
             guess(GUESSED)
@@ -92,12 +98,41 @@ def format_rows(
         if not keeps_empty and _is_diary(begin[1:_SAMPLE]):
             guess(CONTINUED)
             others = _add_days(others)
+        others = _hold_notes(others, below) if is_marked is None else others
         for at, row in enumerate(chain(begin[:1], others)):
             cells = [cell.replace("|", "\\|") for cell in row]
             yield f"| {' | '.join(cells)} |"
             if not at:
                 yield f"|{' --- |' * len(row)}"
     yield from chain.from_iterable(("", line) for line in below)
+
+
+def _is_note(row: Sequence[str]) -> bool:
+    """Tell if a row has cells with their own labels alone, or few cells and one such: Unit: EUR k; 注：本表未经审计."""
+    cells = [*filter(None, row)]
+    labelled = [*filter(_LABELLED.match, cells)]
+    return bool(labelled) and (len(labelled) == len(cells) < len(row) or 2 * len(cells) < len(row))
+
+
+def _take_notes(table: Sequence[list[str]]) -> list[str]:
+    """Take out of a table the cells of the notes above its names of columns: their unit, the day, who made it."""
+    head = next((at for at, row in enumerate(table[:_MOST_NOTES]) if 2 * sum(map(bool, row)) > len(row)), 0)
+    taken = [at for at in range(head) if _is_note(table[at])]
+    lines = [cell for at in taken for cell in table[at] if cell]
+    for at in taken:
+        table[at][:] = [""] * len(table[at])
+    return lines
+
+
+def _hold_notes(rows: Iterable[list[str]], below: list[str]) -> Iterator[list[str]]:
+    """Yield the rows; the cells of notes behind the last one are added to what stands below."""
+    held = list[list[str]]()
+    for row in rows:
+        held.append(row)
+        if not _is_note(row):
+            yield from held
+            held.clear()
+    below += [cell for row in held for cell in row if cell]
 
 
 def _is_diary(rows: Sequence[Sequence[str]]) -> bool:
@@ -136,7 +171,7 @@ def _guess_spans(table: Sequence[Sequence[str]]) -> list[Span]:
         any(map(str.isalpha, below)) if at in parted else not (name and below)
         for at, (name, below) in enumerate(zip(*names, strict=True))
     )
-    titles = [Span(at, 0, 1, len(row)) for at, row in enumerate(table[:top])]
+    titles = [Span(at, 0, 1, len(row)) for at, row in enumerate(table[:top]) if row[0]]
     return [*titles, *(wide if fits and has_header(table[top + 1 :]) else ())]
 
 

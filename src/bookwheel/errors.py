@@ -80,7 +80,7 @@ def explain_failure(path: Path, doing: str) -> Iterator[None]:
     """Say in an InputError which file could not be `read` or `written`, and why."""
     try:
         yield
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeError) as error:
         raise InputError(f"{path} cannot be {doing}: {getattr(error, 'strerror', '') or error}") from error
 
 

@@ -179,3 +179,11 @@ def test_one_without_anything_to_read_says_why(tmp_path):
     (tmp_path / "a.zip").write_bytes(pack([("app.exe", b"MZ\x90\0\x03")]))
     with pytest.raises(SourceError, match=r"a program: a\.zip#app\.exe"):
         open_document([tmp_path / "a.zip"]).check()
+
+
+def test_names_that_a_chinese_windows_packed_are_read(tmp_path):
+    data = pack([("AAAA/BBBB.txt", "rent"), ("Mxller.txt", "mill"), ("UUUUUU.txt", "deposit")])
+    for plain, name in ((b"AAAA", "合同".encode("gbk")), (b"BBBB", "租赁".encode("gbk")), (b"Mxller", b"M\x81ller")):
+        data = data.replace(plain, name)
+    _, _, sources = read(tmp_path, data.replace(b"UUUUUU", "说明".encode()))
+    assert sources == {"a.zip#合同/租赁.txt", "a.zip#Müller.txt", "a.zip#说明.txt"}

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from bookwheel.cli.ask import read_questions
 from bookwheel.errors import InputError
 from bookwheel.tables.files import read_table, write_table
 
@@ -133,6 +134,14 @@ def test_a_line_separator_inside_a_text_ends_no_json_line(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('\ufeff{"question": "Who?\u2028And when?"}\n{"question": "Why?"}\n', encoding="utf-8")
     assert [row["question"] for row in read_table(path)] == ["Who?\u2028And when?", "Why?"]
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "gb18030", "utf-8-sig"])
+def test_what_a_chinese_spreadsheet_saves_is_read(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes("source,question\r\n租约.txt,押金是多少？\r\n".encode(encoding))
+    assert read_table(tmp_path / "t.csv") == [{"source": "租约.txt", "question": "押金是多少？"}]
+    (tmp_path / "q.txt").write_bytes("押金是多少？\r\n谁是出租方？\r\n".encode(encoding))
+    assert read_questions(tmp_path / "q.txt") == ["押金是多少？", "谁是出租方？"]
 
 
 def test_a_row_with_more_cells_than_columns_loses_nothing_silently(tmp_path):

@@ -179,8 +179,10 @@ def _is_path(word: str) -> bool:
 
 def read_questions(file: Path) -> list[str]:
     """Return the questions of a file, one a line; InputError where there are none."""
+    from bookwheel.tables.files import read_text
+
     with explain_failure(file, "read"):
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(file).splitlines()
     if not (questions := [line.strip() for line in lines if line.strip()]):
         raise InputError(f"{file} has no questions: write one a line")
     return questions

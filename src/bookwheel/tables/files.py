@@ -11,9 +11,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
+from bookwheel.documents.decoding import decode_bytes
+from bookwheel.documents.sources import SourceWarnings
 from bookwheel.errors import InputError, explain_failure
 from bookwheel.plugins import require_extra
 
@@ -91,9 +94,17 @@ def replace_whole(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def read_text(path: Path) -> str:
+    """Return a file's text, in UTF-8 or in what a spreadsheet writes, which is GBK in China; else UnicodeError."""
+    warnings = SourceWarnings()
+    text = decode_bytes(path.read_bytes(), path.name, warnings).removeprefix("\ufeff")
+    if any("invalid" in what for what in warnings.lines()):
+        raise UnicodeError(f"bytes of {path.name} are in no encoding")
+    return text
+
+
 def _read_csv(path: Path) -> list[Row]:
-    with path.open(encoding=_ENCODING, newline="") as file:
-        rows = [dict(row) for row in csv.DictReader(file)]
+    rows = [dict(row) for row in csv.DictReader(StringIO(read_text(path), newline=""))]
     for number, row in enumerate(rows, start=1):
         # A question with a comma and no quotes would lose its end.
         if None in row:
@@ -104,17 +115,16 @@ def _read_csv(path: Path) -> list[Row]:
 
 def _read_lines(path: Path) -> list[Row]:
     rows: list[Row] = []
-    with path.open(encoding=_ENCODING) as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{path} cannot be read: line {number} is not JSON") from error
-            if not isinstance(row, dict):
-                raise InputError(f"{path} cannot be read: line {number} must be a JSON object")
-            rows.append(row)
+    for number, line in enumerate(StringIO(read_text(path), newline=None), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} cannot be read: line {number} is not JSON") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path} cannot be read: line {number} must be a JSON object")
+        rows.append(row)
     return rows
 
 

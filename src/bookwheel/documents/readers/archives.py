@@ -6,6 +6,7 @@ by itself, and deleted; whatever is not read is named.
 
 from __future__ import annotations
 
+import re
 import stat
 import zipfile
 from collections import Counter
@@ -16,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from bookwheel.documents.damage import explain_damage, open_package
+from bookwheel.documents.decoding import decode_word
 from bookwheel.documents.readers.containers import read_inside
 from bookwheel.documents.sources import SourceFile, SourceWarnings, spool, to_printable
 from bookwheel.errors import SourceError
@@ -25,6 +27,8 @@ _MOST_FILES: Final = 2000
 _MOST_LEVELS: Final = 8
 _BLOCK: Final = 1 << 20
 _UTF8_NAME: Final = 0x800
+# A name whose signs beyond ASCII are all characters of GB 2312, as no accents are.
+_DOUBLE_BYTES: Final = re.compile(rb"(?:[\x00-\x7f]|[\xa1-\xf7][\xa1-\xfe])+")
 _SYSTEM: Final = frozenset({"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
@@ -63,11 +67,12 @@ def _read_files(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
 
 
 def _find_path(entry: zipfile.ZipInfo) -> str:
-    """Return a file's path in its archive, whose programs write UTF-8 more often than they say so."""
+    """Return a file's path in its archive, whose programs write UTF-8 or GBK more often than they say so."""
     path = entry.filename
     if not entry.flag_bits & _UTF8_NAME:
-        path = path.encode("cp437", "replace").decode("utf-8", "replace")
-        path = entry.filename if "\N{REPLACEMENT CHARACTER}" in path else path
+        name = path.encode("cp437", "replace")
+        is_utf8 = "\N{REPLACEMENT CHARACTER}" not in name.decode("utf-8", "replace")
+        path = decode_word(name, "") if is_utf8 or _DOUBLE_BYTES.fullmatch(name) else path
     return to_printable(path)
 
 

@@ -120,6 +120,21 @@ def test_a_source_is_forgotten_after_a_look_at_what_would_go(memory) -> None:
 
 
 @pytest.mark.usefixtures("ada")
+def test_what_goes_and_what_stays_with_a_source_is_told(memory, tmp_path: Path) -> None:
+    mail, reply = tmp_path / "mail.txt", tmp_path / "reply.txt"
+    mail.write_text("Please delete this. The code of the back door is 7731.")
+    reply.write_text("> Please delete this. The code of\n> the back door is 7731.\nDone.")
+    memory("add", "ada", mail, "--source", "m", "--at", "2026-04-01")
+    memory("add", "ada", reply, "--source", "r", "--at", "2026-04-02")
+    memory("ask", "ada", "Where does Ada live?")
+    seen = memory("forget", "ada", "--source", "m", "--preview", "--json").json
+    assert (seen["answers"], seen["repeated"]) == (1, ["r"])
+    gone = memory("forget", "ada", "--source", "m")
+    assert gone.out.endswith("r stays, and says words of it again\n")
+    assert memory("forget", "ada", "--source", "r", "--preview", "--json").json["repeated"] == []
+
+
+@pytest.mark.usefixtures("ada")
 def test_memories_are_listed_renamed_exported_and_deleted(memory, tmp_path: Path) -> None:
     (row,) = memory("list", "--json").json
     assert (row["memory"], row["texts"], row["about"]) == ("ada", 2, "Everything about Ada Quill")

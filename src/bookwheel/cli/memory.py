@@ -246,18 +246,21 @@ async def forget(
 
     until = read_time(before) if before else None
     async with open_named(name, options) as opened:
+        values = records.preview_to_json(name, forgetting.preview(opened, source=source, before=until, text=text))
+        kept = [f"{one} stays, and says words of it again" for one in values["repeated"]]
         if preview:
-            values = records.preview_to_json(name, forgetting.preview(opened, source=source, before=until, text=text))
             parts = ((len(values["texts"]), "text"), (values["versions"], "version"), (values["later"], "later piece"))
             texts, versions, later = (count(number, noun) for number, noun in parts)
             texts += f" ({values['partial']} only in part)" if values["partial"] else ""
-            lines = [f"{texts} and {versions} would go; up to {later} would be read again"]
+            answers = f", with {count(values['answers'], 'answer')} since then" if values["answers"] else ""
+            lines = [f"{texts} and {versions} would go{answers}; up to {later} would be read again"]
             lines += (f"  {one['source']} · {one['at']}" for one in values["texts"])
+            lines += kept
             return _print(values, options.output, *lines)
         tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
     left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
     stone = records.tombstone_to_json(name, tombstone)
-    return _print(stone, options.output, f"forgot {', '.join(stone['sources'])}: {_describe_work(stone)}{left}")
+    return _print(stone, options.output, f"forgot {', '.join(stone['sources'])}: {_describe_work(stone)}{left}", *kept)
 
 
 def _describe_work(stone: Mapping[str, Any]) -> str:

@@ -275,8 +275,8 @@ class MemoryTables:
         )
         self._writer.execute_now(query, (memory, version, to_json(record), *tokens, write_time()))
 
-    def list_answers(self, memory: int) -> list[dict[str, Any]]:
-        rows = self._fetch("memory_answers", "record", "memory = ? ORDER BY number", memory)
+    def list_answers(self, memory: int, since: str = "") -> list[dict[str, Any]]:
+        rows = self._fetch("memory_answers", "record", "memory = ? AND asked >= ? ORDER BY number", memory, since)
         return [from_json(row[0]) for row in rows]
 
     def begin_forgetting(self, memory: int, scope: str, sources: Sequence[str], masks: Mapping[int, str | None]) -> int:

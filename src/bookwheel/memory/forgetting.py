@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -40,6 +40,7 @@ from bookwheel.memory.speakers import list_days
 from bookwheel.memory.text_index import rank_passages
 from bookwheel.reading.guards import trim
 from bookwheel.text.lines import FILE_HEADER, read_lines
+from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Chunk
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 # The number under which the masks of a forgetting hold the words to forget, until it has ended.
 _PHRASE = 0
 _MASK = " "
+# Words of a sentence that is found again: fewer may be anybody's.
+_LEAST_REPEATED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,10 @@ class ForgetPreview:
     """The versions that were made of it."""
     later: int
     """The pieces behind it that may have to be read again."""
+    answers: int
+    """Those that were given since: any of them may have its words."""
+    repeated: tuple[str, ...]
+    """Sources that stay, and say a sentence of it again, as a reply does that quotes a mail."""
 
 
 def preview(
@@ -103,13 +110,36 @@ def preview(
         raise InputError(f"nothing to forget there{near}; the newest sources are: {sources or 'none'}")
     touched = [at for at, version in enumerate(versions) if version.text in masks or version in written]
     first, own = min(touched, default=len(versions)), len(touched)
+    since = _find_since({one.number: one for one in texts}, masks, written)
     return ForgetPreview(
         scope=scope,
         texts=tuple(one for one in texts if one.number in masks),
         masks={**masks, **({_PHRASE: text} if text else {})},
         versions=own,
         later=len(versions) - first - own,
+        answers=len(opened.tables.list_answers(memory, since)),
+        repeated=tuple(_list_repeating(opened, texts, masks)),
     )
+
+
+def _find_since(
+    texts: Mapping[int, MemoryText], masks: Mapping[int, str | None], written: Iterable[MemoryVersion]
+) -> str:
+    """Return from when on answers may have words of what is forgotten."""
+    return min((*(texts[one].arrived for one in masks if one in texts), *(one.kept for one in written)), default="")
+
+
+def _list_repeating(opened: OpenMemory, texts: Sequence[MemoryText], masks: Mapping[int, str | None]) -> Iterator[str]:
+    """Yield the sources of texts that stay whole, and have a sentence of one that goes."""
+    gone, staying = set[str](), dict[str, str]()
+    sources = {one.number: one.source for one in texts}
+    for number, content in opened.tables.load_texts(opened.record.number, list(sources)):
+        words = " ".join(re.sub(r"(?m)^[ \t>]+", "", content).split())
+        if number not in masks:
+            staying[sources[number]] = f"{staying.get(sources[number], '')} {words}"
+        elif masks[number] is None:
+            gone |= {one for one in list_sentences(words) if len(parse_words(one)) >= _LEAST_REPEATED}
+    return (source for source, words in staying.items() if any(one in words for one in gone))
 
 
 async def forget(
@@ -162,8 +192,7 @@ class _Replay:
         newest = state = blank_version(limit)
         self.told = await asyncio.to_thread(self._find_told, versions, texts, masks)
         is_same = True
-        dates = [texts[number].arrived for number in masks if number in texts]
-        dates += [version.kept for version in versions if _is_written(version, phrase)]
+        since = _find_since(texts, masks, [version for version in versions if _is_written(version, phrase)])
         for old in versions:
             is_gone = old.text in masks and masks[old.text] is None
             if is_gone:
@@ -179,7 +208,6 @@ class _Replay:
         changed = tuple(_number_changes(diff_memories(newest.memory.text, state.memory.text)))
         replayed = sum(version.text is not None for version in self.replays)
         ended = replace(self.tombstone, replayed=replayed, lines=len(changed), changed=changed)
-        since = min(dates, default="")
         await asyncio.to_thread(tables.end_forgetting, memory, ended, self.replays, self.dropped, since)
 
     def _find_told(

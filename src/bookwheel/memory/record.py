@@ -188,6 +188,10 @@ class ForgetPreviewJson(TypedDict):
     """The pieces behind that may have to be read again."""
     partial: int
     """Texts of which only some words or days go."""
+    answers: int
+    """Answers since then, which go too."""
+    repeated: list[str]
+    """Sources that stay and say a sentence of it again."""
 
 
 class MemoryLogJson(MemorySummaryJson):
@@ -261,7 +265,15 @@ def tombstone_to_json(name: str, tombstone: Tombstone) -> TombstoneJson:
 def preview_to_json(name: str, found: ForgetPreview) -> ForgetPreviewJson:
     texts = [text_to_json(one) for one in found.texts]
     partial = sum(found.masks[one.number] is not None for one in found.texts)
-    return {"memory": name, "texts": texts, "versions": found.versions, "later": found.later, "partial": partial}
+    return {
+        "memory": name,
+        "texts": texts,
+        "versions": found.versions,
+        "later": found.later,
+        "partial": partial,
+        "answers": found.answers,
+        "repeated": list(found.repeated),
+    }
 
 
 def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryJson:

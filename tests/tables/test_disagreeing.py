@@ -50,9 +50,29 @@ def test_a_value_that_is_put_right_later_is_told_beside_the_new_one(tmp_path: Pa
     assert (old.later, old.is_corrected, old.others) == (new.id, True, (new.id,))
     assert (new.later, new.others, new.corrects) == (None, (old.id,), "287.50")
     assert not any(row.contradicts for row in others)
-    assert table.query("select sum(amount_number) from rows where later is null")[1] == [(330.5,)]
+    assert table.query("select sum(amount_number) from rows where holds")[1] == [(330.5,)]
     assert f"row {new.id} further on says otherwise" in table.to_markdown()
     assert any("1 a row further on says otherwise" in note for note in table.list_notes())
+
+
+def test_a_correction_of_one_value_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    table.request = TableRequest.parse("every place: name, year, boxes, chicks, guests")
+    found: list[tuple[tuple[str | None, ...], str]] = [
+        (("Low Lode", "2024", "28", "86", "7"), ""),
+        (("Low Lode", "2024", None, "68", None), "86"),
+        (("Upper Lode", "2024", "31", "120", "9"), ""),
+        (("Low Lode", "2024", "29", None, None), "28"),
+        (("Upper Lode", "2024", None, None, None), "9"),
+    ]
+    table.rows = [
+        TableRow(id=str(at), cells=cells, places=table.rows[0].places, is_proven=True, corrects=corrects)
+        for at, (cells, corrects) in enumerate(found)
+    ]
+    mark_disagreeing(table.rows, table.columns, [])
+    held = "select row, boxes, chicks, guests from rows where holds"
+    assert table.query(held)[1] == [("3", "29", "68", "7"), ("4", "31", "120", None)]
+    assert table.rows[1].cells == found[1][0]
 
 
 def test_a_correction_of_what_is_in_no_row_is_counted(tmp_path: Path) -> None:
@@ -69,6 +89,7 @@ def test_a_correction_of_what_is_in_no_row_is_counted(tmp_path: Path) -> None:
         ("46", ("item 4", None, "64"), 0),  # named by the value that it had
         ("as printed", ("item 4", "homes", "64"), 0),
         ("120 guests", ("tent of item 8", None, "150"), 1),
+        ("120", ("tent of item 8", "guests", None), 1),  # to nothing
         ("something", ("item 9", "homes", "64"), None),  # the same of another thing
         ("46", ("item 4", "homes", "46"), None),  # nothing differs
         ("", ("item 4", None, "64"), None),  # it does not say that it puts anything right

@@ -6,7 +6,7 @@
 Rows disagree that agree in the key and differ elsewhere; without a key, those that differ in one number or date alone.
 A model that reads that the text puts right what was said before tells so in its row: that row and the one before it
 that it is most like, and differs from, disagree too, however few columns the correction repeats. Where it names a
-number that it puts right, that is a row with this number, or none.
+number that it puts right, that is a row with this number, or none. What it leaves out stays as it was before.
 """
 
 from __future__ import annotations
@@ -34,12 +34,14 @@ _MOST_COMPARED: Final = 100
 def mark_disagreeing(rows: Sequence[TableRow], columns: Sequence[Column], key: Sequence[int]) -> None:
     """Set of each row, in the document's order, which others say otherwise, and which is the last of them."""
     for row in rows:
-        row.groups, row.later, row.is_corrected = [], None, False
+        row.groups, row.later, row.is_corrected, row.taken = [], None, False, ()
     found = [*_find_contradictions(rows, columns, key)]
     earlier = _EarlierRows(columns)
     for row in rows if any(row.corrects for row in rows) else ():
         if row.corrects and (corrected := _find_corrected(row, earlier.find_like(row), columns)):
             corrected.is_corrected = True
+            pairs = zip(columns, corrected.held, strict=True)
+            row.taken = tuple(None if cell and _names(one, row.corrects, cell) else cell for one, cell in pairs)
             found.append([corrected, row])
         earlier.add(row)
     for group in found:
@@ -124,10 +126,10 @@ def _find_corrected(row: TableRow, earlier: Sequence[TableRow], columns: Sequenc
     for one in earlier:
         pairs = [
             (column, old, new)
-            for column, old, new in zip(columns, one.cells, row.cells, strict=True)
-            if old is not None and new is not None
+            for column, old, new in zip(columns, one.held, row.cells, strict=True)
+            if old is not None and (new is not None or (column is not names and _names(column, row.corrects, old)))
         ]
-        differing = [(column, old) for column, old, new in pairs if not _are_alike(column, old, new)]
+        differing = [(column, old) for column, old, new in pairs if new is None or not _are_alike(column, old, new)]
         shared = len(pairs) - len(differing)
         if any(column is names for column, _ in differing):
             continue

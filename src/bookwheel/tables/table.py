@@ -31,7 +31,7 @@ from bookwheel.views.verdicts import describe_unseen
 
 _FACTS: Final = (
     *(QUOTE, "source", "page", "start", "end", "places", "proven"),
-    *("contradicts", "later", "corrects", "by hand", "row"),
+    *("contradicts", "later", "holds", "corrects", "by hand", "row"),
 )
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""
 _MOST_NAMED: Final = 5
@@ -80,8 +80,17 @@ class TableRow:
     """The last of them, where it stands further on than this row."""
     is_corrected: bool = False
     """A row further on says that it puts this one right."""
+    taken: tuple[str | None, ...] = ()
+    """The cells of the row that it puts right, without those of which it says that they no longer hold."""
     is_by_hand: bool = False
     """A person changed its cells."""
+
+    @property
+    def held(self) -> tuple[str | None, ...]:
+        """Its cells; where it puts one right and says nothing of the others, with those of the row before it."""
+        if not self.taken or self.is_by_hand:
+            return self.cells
+        return tuple(old if own is None else own for own, old in zip(self.cells, self.taken, strict=True))
 
     @property
     def contradicts(self) -> bool:
@@ -115,7 +124,8 @@ class TableJson(TypedDict):
     columns: list[ColumnJson]
     rows: list[dict[str, str | int | float | bool | None]]
     """By the names of the columns, then quote, source, page, start, end, places, proven, contradicts, later
-    (the id of a row further on that says otherwise), corrects (what it puts right, by the model), by hand, row.
+    (the id of a row further on that says otherwise), holds (no row puts it right), corrects (what it puts right, by
+    the model), by hand, row.
 
     Of rows from pictures also picture, box, confidence and seen.
     """
@@ -190,13 +200,14 @@ class Table:
         """Yield each row as one flat record."""
         for row in self.rows:
             values: list[Any] = []
-            for column, value in zip(self._typed_columns, row.cells, strict=True):
+            for column, value in zip(self._typed_columns, row.held, strict=True):
                 values.append(value)
                 if column.kind is not Kind.TEXT:
                     values.append(column.normalize(value))
             first = row.places[0]
             values += (first.quote, first.source, first.page, first.start, first.end, len(row.places))
-            values += (row.is_proven, row.contradicts, row.later, row.corrects or None, row.is_by_hand, row.id)
+            values += (row.is_proven, row.contradicts, row.later, not row.is_corrected)
+            values += (row.corrects or None, row.is_by_hand, row.id)
             if self._has_pictures:
                 box = " ".join(f"{side:g}" for side in first.box) if first.box else None
                 values += (first.picture or None, box, first.confidence, row.is_seen)
@@ -214,7 +225,7 @@ class Table:
     def change_cells(self, row: TableRow, values: Mapping[str, str | None]) -> tuple[str | None, ...]:
         """Return the cells of a row with these values; InputError for a column that is not there."""
         names = {column.name.casefold(): at for at, column in enumerate(self.columns)}
-        cells = list(row.cells)
+        cells = list(row.held)
         for name, value in values.items():
             if name.casefold() not in names:
                 raise InputError(f"no column {name!r}; there are: {', '.join(column.name for column in self.columns)}")
@@ -310,7 +321,7 @@ class Table:
     def to_markdown(self) -> str:
         """Return the table in Markdown, with the quote of each row."""
         names = [*(column.name for column in self.columns), QUOTE]
-        return format_grid(names, [[*(cell or "" for cell in row.cells), describe_row(row)] for row in self.rows])
+        return format_grid(names, [[*(cell or "" for cell in row.held), describe_row(row)] for row in self.rows])
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame; pandas is yours to install."""

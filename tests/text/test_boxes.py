@@ -30,6 +30,9 @@ from bookwheel.text.boxes import find_around, find_box, to_plain
         (r"C:\to\text.txt", r"C:\to\text.txt"),
         ("~/.config/a_b {x} and snake_case", "~/.config/a_b {x} and snake_case"),
         ('{"name": "Ada", "fee": 3}', '{"name": "Ada", "fee": 3}'),
+        ("Run git reset HEAD~2; 1.2~rc1 is not out; NO~3~", "Run git reset HEAD~2; 1.2~rc1 is not out; NO~3~"),
+        (r"Run `echo \$HOME`, \textbf{then} `r'\$\d+\%'`", r"Run `echo \$HOME`, then `r'\$\d+\%'`"),
+        ("```\na \\\\ b~c\n\\frac{a}{b}\n```", "```\na \\\\ b~c\n\\frac{a}{b}\n```"),
     ],
 )
 def test_the_answer_in_a_box_is_plain_text(written, meant):

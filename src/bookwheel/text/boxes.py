@@ -39,7 +39,11 @@ _SIGNS: Final = {
 }  # fmt: skip
 # What looks like a part of a path is none.
 _SIGN: Final = compile_late(rf"(?<![A-Za-z:\\])\\({'|'.join(_SIGNS)})(?![A-Za-z\\])")
-_SPACE: Final = compile_late(r"\\[,;:! ]|(?<=\w)~(?=\w)")
+_SPACE: Final = compile_late(r"\\[,;:! ]")
+# A tie of LaTeX, where there is more of it: "HEAD~2" and "NO~3~" are none.
+_TIE: Final = compile_late(r"(?<=\w)~(?=\w)")
+_CODE: Final = compile_late(r"(?P<fence>`+)[^`](?:.*?[^`])?(?P=fence)(?!`)", re.DOTALL)
+_KEPT: Final = compile_late("\ue000(\\d+)\ue001")
 _ESCAPED: Final = compile_late(r"\\([$%&#_{}])")
 _GROUP: Final = compile_late(r"\{([,.'])\}")
 _BREAK: Final = compile_late(r"[ \t]*\\\\(?:\s+|$)")
@@ -143,11 +147,16 @@ def _find_statement(text: str, boxes: Sequence[tuple[int, int, str]]) -> tuple[i
 
 
 def to_plain(latex: str) -> str:
-    """Return the words of a box's content, without the commands that only dress them."""
-    text = _MATHS.sub(r"\1", _undress(_ITEMS.sub("\n- ", _FRAME.sub("", latex)).strip()))
-    text = _GROUP.sub(r"\1", _FRACTION.sub(r"\1/\2", text))
+    """Return the words of a box's content, without the commands that only dress them; code stays as it is."""
+    codes = [code[0] for code in _CODE.finditer(latex)]
+    numbers = iter(range(len(codes)))
+    text = _CODE.sub(lambda _: f"\ue000{next(numbers)}\ue001", latex)
+    is_latex = "\\" in text
+    text = _MATHS.sub(r"\1", _undress(_ITEMS.sub("\n- ", _FRAME.sub("", text)).strip()))
+    text = _GROUP.sub(r"\1", _FRACTION.sub(r"\1/\2", _TIE.sub(" ", text) if is_latex else text))
     text = _SPACE.sub(" ", _SIGN.sub(lambda found: _SIGNS[found[1]], _BREAK.sub("\n", text)))
-    return _BLANKS.sub(" ", _ESCAPED.sub(r"\1", text)).strip()
+    text = _BLANKS.sub(" ", _ESCAPED.sub(r"\1", text)).strip()
+    return _KEPT.sub(lambda kept: codes[int(kept[1])], text) if codes else text
 
 
 def _undress(text: str) -> str:

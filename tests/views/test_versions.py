@@ -202,6 +202,20 @@ def test_clauses_that_are_only_numbered_anew_are_no_changes_and_may_have_moved()
     ]
 
 
+def test_chinese_clauses_stand_under_their_titles_and_numbers_that_went_on_say_nothing():
+    old = (
+        "租赁合同\n\n编号：7\n\n第一条 租金\n1.1 每月伍万陆仟元整。\n\n第二条 维修\n2.1 主体由甲方维修。\n"
+        "2.2 灯具由乙方维修。\n\n第三条 其他\n3.1 一式三份，三方各执一份。\n\n第四条 由法院管辖。\n"
+    )
+    new = old.replace("伍万陆仟", "伍万玖仟").replace("2.2 灯具由乙方维修。\n", "").replace("第四条", "第五条")
+    new = new.replace("第三条 其他\n3.1", "第三条 消防\n3.1 配备灭火器。\n\n第四条 其他\n4.1")
+    assert [(one.kind, one.heading, one.words) for one in compare_texts(old, new)] == [
+        ("reworded", "第一条 租金", "1.1 每月[-伍万陆仟-]{+伍万玖仟+}元整。"),
+        ("removed", "第二条 维修", ""),
+        ("added", "第三条 消防", ""),
+    ]
+
+
 def test_a_compound_and_an_address_are_one_word():
     old = "It runs for twenty-four months, by hand, at -18 degrees."
     assert told(old, "It runs for thirty-six months, by hand or by a@b.example, at -21 degrees.") == [

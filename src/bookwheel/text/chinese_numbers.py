@@ -28,9 +28,10 @@ _CHINESE: Final = compile_late(
 _SHARE: Final = compile_late(
     r"([二三四五六七八九十百千万])分之([零一二三四五六七八九十百两\d]+)(?:[点.]([零一二三四五六七八九\d]+))?"
 )
-_FINANCE: Final = "壹贰貳叁參肆伍陆陸柒捌玖拾佰仟萬億"
-_PLAIN: Final = str.maketrans(_FINANCE, "一二二三三四五六六七八九十百千万亿")
-_FINANCIAL: Final = compile_late(f"[{_FINANCE}零〇万亿]{{2,}}|[{_FINANCE}](?=[元圆円角分])")
+FINANCIAL_SIGNS: Final = "壹贰貳叁參肆伍陆陸柒捌玖拾佰仟萬億"
+"""Signs of amounts that nobody is to change by a stroke."""
+_PLAIN: Final = str.maketrans(FINANCIAL_SIGNS, "一二二三三四五六六七八九十百千万亿")
+_FINANCIAL: Final = compile_late(f"[{FINANCIAL_SIGNS}零〇万亿]{{2,}}|[{FINANCIAL_SIGNS}](?=[元圆円角分])")
 _DIGITS: Final = "〇零一二三四五六七八九"
 # Old forms: 二○二四, 廿三, 三萬四, 八十兩.
 _CIRCLE: Final = compile_late(f"(?<=[{_DIGITS}○])○|○(?=[{_DIGITS}])")

@@ -15,11 +15,12 @@ from enum import StrEnum
 from typing import Final
 
 from bookwheel.patterns import compile_late
+from bookwheel.text.chinese_numbers import FINANCIAL_SIGNS
 
 _SCRIPTS_WITHOUT_BLANKS: Final = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U000323af"
-# A number is one piece: 7,850 did not become 8,120 in two places, and 十八 grew no 二. So is twenty-four.
+# A number is one piece: 7,850 did not become 8,120 in two places, 十八 grew no 二, 伍万陆仟 no 玖. So is twenty-four.
 _PIECE: Final = compile_late(
-    rf"(?<!\w)[-−]\d+(?:[.,:]\d+)*|\d+(?:[.,:]\d+)+|[〇零一二两三四五六七八九十百千万亿]{{2,}}|[{_SCRIPTS_WITHOUT_BLANKS}]|[^\W{_SCRIPTS_WITHOUT_BLANKS}]+(?:[-.@'’][^\W{_SCRIPTS_WITHOUT_BLANKS}]+)*|\s+|[^\w\s]"
+    rf"(?<!\w)[-−]\d+(?:[.,:]\d+)*|\d+(?:[.,:]\d+)+|[〇零一二两三四五六七八九十百千万亿{FINANCIAL_SIGNS}]{{2,}}|[{_SCRIPTS_WITHOUT_BLANKS}]|[^\W{_SCRIPTS_WITHOUT_BLANKS}]+(?:[-.@'’][^\W{_SCRIPTS_WITHOUT_BLANKS}]+)*|\s+|[^\w\s]"
 )
 # Two lines that share fewer of their words count as one gone and one new line.
 _LEAST_SIMILARITY: Final = 0.45

@@ -18,6 +18,8 @@ from enum import StrEnum
 from typing import Final
 
 from bookwheel.errors import InputError
+from bookwheel.text.chinese_numbers import parse_cjk_number
+from bookwheel.text.headings import CLAUSE_NUMBER, ENDS
 from bookwheel.text.structure import split_parts
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 
@@ -25,11 +27,15 @@ from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 _MOST_PARTS: Final = 20_000
 # Characters of a part that may only have moved; shorter ones ("Agreed.") are often there twice.
 _SHORTEST_MOVED: Final = 20
+_HAN: Final = "[一二三四五六七八九十百]+"
 _NUMBER: Final = re.compile(
-    r"^(?:(?:§\s*)?\d{1,3}(?:\.\d{1,3})*[.)、]?|第[一二三四五六七八九十百\d]+[条款章节]|[IVXLC]+\.)\s+"
+    rf"^(?:(?:(?:§\s*)?\d{{1,3}}(?:\.\d{{1,3}})*[.)、]?|第(?:{_HAN}|\d+)[条款章节]|[IVXLC]+\.)\s+|[（(]?{_HAN}[、）)]\s*)"
 )
 # The number of a clause: alone it needs a mark behind it, for "18 crowns" has none.
-_CLAUSE: Final = re.compile(r"(?:§\s*)?(?:(\d{1,3}(?:\.\d{1,3})+)[.)、]?|\(?(\d{1,3})[.)、]|\(?([a-z])[.)])\s+(?=\S)")
+_CLAUSE: Final = re.compile(
+    r"(?:(?:§\s*)?(?:(\d{1,3}(?:\.\d{1,3})+)[.)、]?|\(?(\d{1,3})[.)、]|\(?([a-z])[.)])\s+|"
+    rf"第({_HAN}|\d+)[条款章节]\s+|[（(]?({_HAN}|\d+)[、）)]\s*)(?=\S)"
+)
 
 
 class TextChangeKind(StrEnum):
@@ -79,7 +85,7 @@ class TextChange:
 
 def compare_texts(old: str, new: str) -> list[TextChange]:
     """Return the changes from one version to the next, in the new one's order. Raise InputError for too many parts."""
-    before, after = _list_passages(old), _list_passages(new)
+    before, after = _find_numbers(_list_passages(old), _list_passages(new))
     shorter = min(len(before), len(after))
     headings = {_strip_numbers(one.heading): one.heading for one in reversed(after)}
     # What is gone stands under the heading that its section has now.
@@ -105,7 +111,11 @@ def _list_passages(text: str) -> list[VersionPart]:
         for span in titles:
             spans.setdefault(span, (heading, True))
         if part.lead:
-            spans.setdefault(part.lead, (heading, False))
+            # A numbered title right above its clauses names their section, as one above an empty line does.
+            title = " ".join(text[slice(*part.lead)].split())
+            is_title = bool(CLAUSE_NUMBER.match(title)) and not title.endswith(ENDS)
+            heading = title if is_title else heading
+            spans.setdefault(part.lead, (heading, is_title))
         spans[part.start, part.end] = (heading, False)
     passages = []
     for (start, end), (heading, is_title) in sorted(spans.items()):
@@ -114,14 +124,16 @@ def _list_passages(text: str) -> list[VersionPart]:
             line = _NUMBER.sub("", line.strip("#*= ")) or line
         if line:
             passages.append(VersionPart(start=start, end=end, text=line, heading=heading, is_title=is_title))
-    return _find_numbers(passages)
+    return passages
 
 
-def _find_numbers(parts: Sequence[VersionPart]) -> list[VersionPart]:
-    """Return the parts with the numbers of those whose number goes on from another's, or from that of its heading."""
-    read = [None if part.is_title else _CLAUSE.match(part.text) for part in parts]
-    numbers = [_read_number(found) if found else None for found in read]
-    known = set(numbers)
+def _find_numbers(*versions: Sequence[VersionPart]) -> list[list[VersionPart]]:
+    """Return the parts with the numbers of those whose number goes on from another's, or from that of its heading.
+
+    Where the next clause is gone from one version, the other one tells.
+    """
+    read = [[None if part.is_title else _CLAUSE.match(part.text) for part in parts] for parts in versions]
+    known = {_read_number(found) for one in read for found in one if found}
 
     def goes_on(part: VersionPart, number: tuple[int, ...]) -> bool:
         above = _CLAUSE.match(part.heading.rpartition(" › ")[2])
@@ -129,14 +141,19 @@ def _find_numbers(parts: Sequence[VersionPart]) -> list[VersionPart]:
         return is_below or not known.isdisjoint(((*number[:-1], number[-1] + 1), (*number[:-1], number[-1] - 1)))
 
     return [
-        replace(part, number=found[0].strip()) if found and number and goes_on(part, number) else part
-        for part, found, number in zip(parts, read, numbers, strict=True)
+        [
+            replace(part, number=found[0].strip()) if found and goes_on(part, _read_number(found)) else part
+            for part, found in zip(parts, one, strict=True)
+        ]
+        for parts, one in zip(versions, read, strict=True)
     ]
 
 
 def _read_number(found: re.Match[str]) -> tuple[int, ...]:
-    digits = found[1] or found[2]
-    return tuple(map(int, digits.split("."))) if digits else (-1, ord(found[3]))
+    if letter := found[3]:
+        return (-1, ord(letter))
+    digits = next(filter(None, (found[1], found[2], found[4], found[5])))
+    return tuple(map(int, (digits if digits[0].isdigit() else parse_cjk_number(digits)).split(".")))
 
 
 def _strip_numbers(heading: str) -> str:

@@ -14,8 +14,8 @@ from bookwheel.errors import PlanError, QuestionError
 from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Layout, Plan
-from bookwheel.reading.loop import read
-from bookwheel.types import Answer, Document, Finish, Message, Part, Reply, Step
+from bookwheel.reading.loop import conclude, read
+from bookwheel.types import Answer, Conversation, Document, Finish, Message, Part, Reply, Step
 
 PLAN = Plan(chunk_tokens=50, memory_tokens=30, answer_tokens=20)
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -167,3 +167,8 @@ def test_a_section_is_shown_below_what_it_begins_in() -> None:
     assert isinstance(second, Step)
     assert second.chunk.text == "Marta counted them."
     assert "# The lighthouse\n## Oil\n[…]\nMarta counted them.\n</section>" in second.conversation.messages[-1].content
+
+
+def test_a_placeholder_in_capitals_is_told_as_the_document_has_it() -> None:
+    said = Conversation(messages=(), reply=Reply(text="\\boxed{Set PARCELHUB_FLAG_‹NAME>, then cmd ‹FILE> ‹PAD>}"))
+    assert conclude(said).text == "Set PARCELHUB_FLAG_<NAME>, then cmd <FILE> ‹PAD>"

@@ -25,6 +25,7 @@ from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.boxes import find_around, find_box
 from bookwheel.text.chunks import split_ahead
 from bookwheel.text.remarks import is_absence, is_refusal
+from bookwheel.text.sanitize import restore_placeholders
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Step
 
 _LABEL: Final = compile_late(
@@ -85,7 +86,7 @@ def conclude(said: Conversation) -> Answer:
         *((Flag.CLEANED,) if cleaned else ()),
         *((Flag.NO_ANSWER,) if is_refused or not final else ()),
     )
-    return Answer(text=final, conversation=said, flags=flags)
+    return Answer(text=restore_placeholders(final), conversation=said, flags=flags)
 
 
 async def converse(messages: Sequence[Message], model: Model, limit: int, sampling: Sampling) -> Conversation:

@@ -73,6 +73,7 @@ _ANGLE_TOKEN: Final = compile_late(
 )
 # Names in capitals are taken for tokens of models that nobody has listed: they are rare in code and prose.
 _CAPITALS: Final = compile_late(r"[A-Z][A-Z0-9_]+")
+_PLACEHOLDER: Final = compile_late(rf"‹({_CAPITALS.pattern})>")
 # Tokens between [ and ], in their own case: lower-case words in brackets are indices of code.
 _SQUARE_TOKEN: Final = compile_late(
     r"INST|inst|SYS|SYSTEM(?:_PROMPT)?|USER|ASSISTANT|AVAILABLE_TOOLS|TOOL_\w+|IMG\w*|ARGS|CALL_ID|THINK|PREFIX|MIDDLE"
@@ -114,6 +115,15 @@ def escape_markup(text: str) -> str:
         pieces += [look.translate(_ESCAPES) if look in "<[" else own for own, look in pairs]
         done = end
     return _REVERSED.sub(lambda found: found[0].translate(_ESCAPES), "".join([*pieces, text[done:]]))
+
+
+def restore_placeholders(text: str) -> str:
+    """Return a reply with the names in capitals that a prompt escaped as the document has them: <FILE>, and no token.
+
+    >>> restore_placeholders("cmd ‹FILE> ‹section> ‹PAD>")
+    'cmd <FILE> ‹section> ‹PAD>'
+    """
+    return _PLACEHOLDER.sub(lambda one: one[0] if _ANGLE_TOKEN.fullmatch(one[1].casefold()) else f"<{one[1]}>", text)
 
 
 @cache

@@ -93,6 +93,16 @@ async def test_some_words_are_blotted_out_of_every_text(session, begin, journal)
     assert count_bytes(journal.path, "wombat") + count_bytes(journal.path, "Wombat") == 0
 
 
+async def test_words_are_forgotten_over_line_ends_and_however_accents_are_written(session, begin, journal):
+    opened = await begin(session)
+    await append(opened, "room = 12\nThe wo\u0308mbat of\n> the  garden", source="mail-1")
+    await append(opened, "A W\u00f6mbat of the garden is here.", source="mail-2")
+    await forget(opened, text="w\u00f6mbat of the garden")
+    assert count_bytes(journal.path, "garden") + count_bytes(journal.path, "mbat of") == 0
+    with pytest.raises(InputError, match="say what to forget"):
+        await forget(opened, text="  ")
+
+
 async def test_a_question_that_was_asked_before_goes_with_its_words(session, begin, journal):
     opened = await begin(session)
     await append(opened, "room = 12", source="mail-1")

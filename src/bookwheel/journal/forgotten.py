@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from bookwheel.journal.memory_pictures import drop_unmarked
@@ -16,6 +18,8 @@ from bookwheel.journal.tables import digest, store_text
 
 ADDED: Final = "added: "
 """Before the id of a source: how far it was read when it was added, not followed."""
+# Between words: also as JSON writes the end of a line.
+_GAP: Final = r"(?:\s|\\n|>)+"
 _THIS: Final = "WHERE memory = ? AND number = ?"
 
 
@@ -26,11 +30,22 @@ def drop_places(connection: sqlite3.Connection, memory: int, sources: Sequence[s
     connection.executemany(query, [(memory, store_text(ADDED + name)) for name in names])
 
 
+@lru_cache(maxsize=8)
+def compile_phrase(phrase: str) -> re.Pattern[str]:
+    """Return what finds words in any case, over line ends and signs of a quoted mail, however accents are written."""
+    words = unicodedata.normalize("NFC", phrase).split()
+    return re.compile(_GAP.join("".join(map(_spell, word)) for word in words), re.IGNORECASE)
+
+
+def _spell(sign: str) -> str:
+    return f"(?:{re.escape(sign)}|{re.escape(unicodedata.normalize('NFD', sign))})"
+
+
 def drop_answers(connection: sqlite3.Connection, memory: int, phrase: str) -> None:
     """Drop the answers of any time that hold some words."""
-    wanted = json.dumps(phrase, ensure_ascii=False)[1:-1].casefold()
+    plain, quoted = compile_phrase(phrase), compile_phrase(json.dumps(phrase, ensure_ascii=False)[1:-1])
     rows = connection.execute("SELECT number, record FROM memory_answers WHERE memory = ?", (memory,)).fetchall()
-    gone = [(memory, number) for number, record in rows if wanted in str(record).casefold()]
+    gone = [(memory, number) for number, record in rows if plain.search(str(record)) or quoted.search(str(record))]
     connection.executemany("DELETE FROM memory_answers WHERE memory = ? AND number = ?", gone)
 
 

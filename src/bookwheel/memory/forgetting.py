@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
+from bookwheel.journal.forgotten import compile_phrase
 from bookwheel.journal.memory_rows import (
     BY_HAND,
     ChangedLine,
@@ -78,17 +80,17 @@ def preview(
 ) -> ForgetPreview:
     """Find what a source said, what is from before a time, or what holds some words; InputError where nothing is."""
     given = {"source": source, "before": before, "text": text}
-    scopes = [name for name, value in given.items() if value]
+    scopes = [name for name, value in given.items() if value and value.strip()]
     if len(scopes) != 1:
         raise InputError("say what to forget: a source, words of a text, or a time that it is from before")
     scope, memory = scopes[0], opened.record.number
     texts = opened.tables.list_texts(memory)
     masks: dict[int, str | None] = {}
     if text:
-        pattern = re.compile(re.escape(text), re.IGNORECASE)
+        pattern = compile_phrase(text)
         for one in texts:
             content = opened.tables.load_text(memory, one.number)
-            mask = pattern.sub(lambda found: _MASK * len(found[0]), content)
+            mask = pattern.sub(lambda found: re.sub(r"[^\n]", _MASK, found[0]), content)
             for mark in _list_marks(opened, one, text):
                 mask = mask.replace(mark, _MASK * len(mark))
             if mask != content:
@@ -346,7 +348,7 @@ def _list_marks(opened: OpenMemory, text: MemoryText, phrase: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    return "".join(sign for sign in text.casefold() if sign.isalnum())
+    return "".join(sign for sign in unicodedata.normalize("NFC", text).casefold() if sign.isalnum())
 
 
 def _is_written(version: MemoryVersion, phrase: str) -> bool:
@@ -360,8 +362,8 @@ def _drop_lines(text: str, phrase: str) -> str:
 
 def _blot_out(phrase: str, line: str) -> str:
     """Return a line without some words, as a text that had it has it now."""
-    return " ".join(re.sub(re.escape(phrase), _MASK, line, flags=re.IGNORECASE).split())
+    return " ".join(compile_phrase(phrase).sub(_MASK, line).split())
 
 
 def _holds(phrase: str, line: str) -> bool:
-    return bool(phrase) and phrase.casefold() in line.casefold()
+    return bool(phrase and compile_phrase(phrase).search(line))

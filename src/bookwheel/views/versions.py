@@ -130,19 +130,21 @@ def _list_passages(text: str) -> list[VersionPart]:
 def _find_numbers(*versions: Sequence[VersionPart]) -> list[list[VersionPart]]:
     """Return the parts with the numbers of those whose number goes on from another's, or from that of its heading.
 
-    Where the next clause is gone from one version, the other one tells.
+    So does one that goes on in the other version: the clause behind it may be gone.
     """
     read = [[None if part.is_title else _CLAUSE.match(part.text) for part in parts] for parts in versions]
-    known = {_read_number(found) for one in read for found in one if found}
-
-    def goes_on(part: VersionPart, number: tuple[int, ...]) -> bool:
-        above = _CLAUSE.match(part.heading.rpartition(" › ")[2])
-        is_below = above is not None and number == (*_read_number(above), 1)
-        return is_below or not known.isdisjoint(((*number[:-1], number[-1] + 1), (*number[:-1], number[-1] - 1)))
-
+    going = set[tuple[int, ...]]()
+    for parts, one in zip(versions, read, strict=True):
+        titles = [_CLAUSE.match(part.heading.rpartition(" › ")[2]) for part in parts]
+        known = {_read_number(found) for found in (*one, *titles) if found}
+        for found, above in zip(one, titles, strict=True):
+            number = _read_number(found) if found else ()
+            beside = {(*number[:-1], number[-1] + step) for step in (1, -1)} if number else set()
+            if known & beside or (above and number == (*_read_number(above), 1)):
+                going.add(number)
     return [
         [
-            replace(part, number=found[0].strip()) if found and goes_on(part, _read_number(found)) else part
+            replace(part, number=found[0].strip()) if found and _read_number(found) in going else part
             for part, found in zip(parts, one, strict=True)
         ]
         for parts, one in zip(versions, read, strict=True)

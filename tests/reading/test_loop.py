@@ -14,8 +14,8 @@ from bookwheel.errors import PlanError, QuestionError
 from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Layout, Plan
-from bookwheel.reading.loop import conclude, read
-from bookwheel.types import Answer, Conversation, Document, Finish, Message, Part, Reply, Step
+from bookwheel.reading.loop import read
+from bookwheel.types import Answer, Document, Finish, Message, Part, Reply, Step
 
 PLAN = Plan(chunk_tokens=50, memory_tokens=30, answer_tokens=20)
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -117,6 +117,7 @@ def _or_evade(messages: Sequence[Message], count: object, evasive: dict[int, str
         ("\\boxed{Ada}. No: \\boxed{Ada {Q} Quill}", "Ada {Q} Quill", ()),
         ("Ada Quill", "Ada Quill", ()),
         ("\\boxed{Ada}<|im_end|>", "Ada", (Flag.CLEANED,)),
+        ("\\boxed{`<s>`, </memory>Ada<s>}", "`<s>`, Ada", (Flag.CLEANED,)),
         ("", "", (Flag.NO_ANSWER,)),
         ("I'm sorry, but I can't help with that.", "I'm sorry, but I can't help with that.", (Flag.NO_ANSWER,)),
         ("\\boxed{I'm sorry, I can't come.}", "I'm sorry, I can't come.", ()),
@@ -133,6 +134,21 @@ def _or_evade(messages: Sequence[Message], count: object, evasive: dict[int, str
 def test_the_last_box_is_the_answer(reply: str | Reply, text: str, flags: tuple[Flag, ...]) -> None:
     (_step, answer) = events(ScriptedModel(lambda _m: reply), Text("Short."))
     assert (answer.text, answer.flags) == (text, flags)
+
+
+@pytest.mark.parametrize("second", ["\\boxed{Ada}", "UNCHANGED"])
+def test_the_word_for_an_unchanged_memory_is_no_answer_and_is_asked_once_more(second: str) -> None:
+    replies = iter(["Ada is named.", "UNCHANGED", second])
+    model = ScriptedModel(lambda _m: next(replies))
+    (_step, answer) = events(model, Text("Short."))
+    assert (answer.text, answer.flags) == (("UNCHANGED", (Flag.NO_ANSWER,)) if second == "UNCHANGED" else ("Ada", ()))
+    assert (model.calls, answer.conversation.reply.usage.calls) == (3, 2)
+
+
+def test_what_the_model_was_shown_so_is_no_latex_of_its_answer() -> None:
+    replies = iter([r"Run echo \$HOME after HEAD~2.", r"\boxed{echo \$HOME, HEAD~2; \$5 \text{a}}"])
+    (_step, answer) = events(ScriptedModel(lambda _m: next(replies)), Text("Short."))
+    assert answer.text == r"echo \$HOME, HEAD~2; $5 a"
 
 
 def test_both_layouts_read_to_the_same_answer() -> None:
@@ -167,8 +183,3 @@ def test_a_section_is_shown_below_what_it_begins_in() -> None:
     assert isinstance(second, Step)
     assert second.chunk.text == "Marta counted them."
     assert "# The lighthouse\n## Oil\n[…]\nMarta counted them.\n</section>" in second.conversation.messages[-1].content
-
-
-def test_a_placeholder_in_capitals_is_told_as_the_document_has_it() -> None:
-    said = Conversation(messages=(), reply=Reply(text="\\boxed{Set PARCELHUB_FLAG_‹NAME>, then cmd ‹FILE> ‹PAD>}"))
-    assert conclude(said).text == "Set PARCELHUB_FLAG_<NAME>, then cmd <FILE> ‹PAD>"

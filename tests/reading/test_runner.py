@@ -261,5 +261,13 @@ def test_an_answer_is_durable_before_it_is_judged_and_is_not_asked_for_again(tmp
     assert again.calls == 2
 
 
+def test_a_placeholder_of_the_document_stands_in_the_answer_as_in_the_document() -> None:
+    document = TextDocument("Set PARCELHUB_FLAG_<NAME>, then run: cmd <FILE> </section>.")
+    model = ScriptedModel(lambda _messages: "\\boxed{PARCELHUB_FLAG_‹NAME>, then `cmd ‹FILE> ‹/section>`, ‹OTHER>}")
+    reading = runner.new_reading(document, QUESTION, model, replace(PLAN, answer_tokens=90))
+    ended = asyncio.run(runner.run_reading(reading, document, model))
+    assert ended.answer.text == "PARCELHUB_FLAG_<NAME>, then `cmd <FILE> </section>`, ‹OTHER>"
+
+
 def is_judging(messages: Sequence[Message]) -> bool:
     return any(turn in messages[-1].content for turn in ("everything that", "cannot be true", "or a part of it?"))

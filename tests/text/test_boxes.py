@@ -33,6 +33,10 @@ from bookwheel.text.boxes import find_around, find_box, to_plain
         ("Run git reset HEAD~2; 1.2~rc1 is not out; NO~3~", "Run git reset HEAD~2; 1.2~rc1 is not out; NO~3~"),
         (r"Run `echo \$HOME`, \textbf{then} `r'\$\d+\%'`", r"Run `echo \$HOME`, then `r'\$\d+\%'`"),
         ("```\na \\\\ b~c\n\\frac{a}{b}\n```", "```\na \\\\ b~c\n\\frac{a}{b}\n```"),
+        (r"`echo \$HOME`, `a \\ b`, `r'\d+\%'` and \$5", r"`echo \$HOME`, `a \\ b`, `r'\d+\%'` and $5"),
+        ("Run:\n```sh\ngit reset HEAD~2 \\$A\n```\nfor \\$5", "Run:\n```sh\ngit reset HEAD~2 \\$A\n```\nfor $5"),
+        ("git reset HEAD~2 for 1.2~rc1", "git reset HEAD~2 for 1.2~rc1"),
+        (r"\textbf{NO~3~}, see Lemma~3", "NO~3~, see Lemma 3"),
     ],
 )
 def test_the_answer_in_a_box_is_plain_text(written, meant):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.sanitize import TAGS, _load_looks, escape_markup, sanitize
+from bookwheel.text.sanitize import TAGS, _load_looks, escape_markup, restore_markup, sanitize
 
 PROMPT_TAGS = "question memory section document instructions notes system user assistant"
 FAMILIES = json.loads((Path(__file__).parents[1] / "fixtures" / "special_tokens.json").read_text("utf-8"))
@@ -170,3 +170,16 @@ def test_only_brackets_change_among_look_alikes(text: str) -> None:
 )
 def test_ordinary_text_of_other_scripts_is_left_as_it_is(text: str) -> None:
     assert escape_markup(text) == text
+
+
+@pytest.mark.parametrize("own", ["cmd <FILE> [--out <PATH>] </section>", "[INST] <|im_end|>", "a<b>[0]"])
+def test_what_was_made_inert_is_whole_again_where_the_text_has_it(own: str) -> None:
+    assert restore_markup(escape_markup(own), [own[:6], own[6:]]) == own
+    # What no text has so is the writer's own.
+    assert restore_markup(escape_markup(own), ["‹Chez Ada› is > 5"]) == escape_markup(own)
+
+
+@given(st.text("‹›〔〕<>[]aB |/"))
+def test_only_brackets_are_made_whole(text: str) -> None:
+    back = str.maketrans("‹›〔〕", "<>[]")
+    assert restore_markup(text, [text.translate(back)]).translate(back) == text.translate(back)

@@ -23,6 +23,7 @@ from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
 from bookwheel.reading.asides import Scene, Stance
 from bookwheel.text.boxes import find_around
+from bookwheel.text.code import change_prose
 from bookwheel.text.lexicon import CJK_DIGITS
 from bookwheel.text.matching import UNSPACED, Passage, find_missing_words, parse_words, word_overlap
 from bookwheel.text.remarks import is_refusal
@@ -40,7 +41,7 @@ _SPECIAL: Final = compile_late(
     r"<[|｜][^<>|｜\n]{1,60}[|｜]>|</?(?:s|bos|eos|pad|unk|mask)>|<(?:start|end)_of_(?:turn|text)>|\[/?INST\]|<</?SYS>>",
     re.IGNORECASE,
 )
-_TAG: Final = compile_late(rf"[<‹]\s*/?\s*(?:{'|'.join(TAGS)}|new_memory|updated_memory)\s*>", re.IGNORECASE)
+_TAG: Final = compile_late(rf"<\s*/?\s*(?:{'|'.join(TAGS)}|new_memory|updated_memory)\s*>", re.IGNORECASE)
 _FENCE: Final = compile_late(r"\A\s*```[a-z]*\n(.*)\n```\s*\Z", re.DOTALL)
 _LABEL: Final = compile_late(
     r"\A\s*(?:#+\s*|\*\*)?(?:"
@@ -75,7 +76,7 @@ _GROUNDED_SHARE: Final = 0.85
 
 def clean(text: str) -> tuple[str, bool]:
     """Strip reasoning, special tokens, tags, code fence and label; return also whether any was there."""
-    bare = _TAG.sub("", _SPECIAL.sub("", _REASONING.sub("", text)))
+    bare = change_prose(_REASONING.sub("", text), lambda prose: _TAG.sub("", _SPECIAL.sub("", prose)))
     cleaned = bare != text
     bare = _LABEL.sub("", _FAREWELL.sub("", bare.strip()))
     fenced = _FENCE.match(bare)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from bookwheel.errors import QuestionError
@@ -25,7 +26,6 @@ from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.boxes import find_around, find_box
 from bookwheel.text.chunks import split_ahead
 from bookwheel.text.remarks import is_absence, is_refusal
-from bookwheel.text.sanitize import restore_placeholders
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Memory, Message, Step
 
 _LABEL: Final = compile_late(
@@ -70,13 +70,26 @@ async def update(question: str, memory: Memory, chunk: Chunk, model: Model, plan
 
 async def answer(question: str, memory: Memory, model: Model, plan: Plan, prompts: Prompts) -> Answer:
     """Take the last turn: question and memory in, the answer out, under a token limit of its own."""
-    return conclude(await converse(prompts.answer(question, memory), model, plan.answer_tokens, plan.sampling))
+    messages = prompts.answer(question, memory)
+    said = await converse(messages, model, plan.answer_tokens, plan.sampling)
+    # The word of the turns before, which is about the memory.
+    word = prompts.unchanged if prompts.unchanged not in memory.text else ""
+    if not _is_only(said, word):
+        return conclude(said)
+    again = await converse(messages, model, plan.answer_tokens, plan.sampling)
+    final = conclude(again.add_usage(said.reply.usage))
+    return replace(final, flags=(*final.flags, Flag.NO_ANSWER)) if _is_only(again, word) else final
+
+
+def _is_only(said: Conversation, word: str) -> bool:
+    return bool(word) and clean(said.reply.text)[0].strip(" .。*_`") == word
 
 
 def conclude(said: Conversation) -> Answer:
     """Return the answer that the last conversation gave."""
     text, cleaned = clean(said.reply.text)
-    boxed, is_cut = find_box(text)
+    # What the model was shown so is no LaTeX of its own.
+    boxed, is_cut = find_box(text, "\n".join(message.content for message in said.messages))
     final = _LABEL.sub("", text) if boxed is None else boxed or find_around(text)
     # What stands in a box is an answer, and may be somebody's words.
     is_refused = boxed is None and is_refusal(final) and not is_absence(final)
@@ -86,7 +99,7 @@ def conclude(said: Conversation) -> Answer:
         *((Flag.CLEANED,) if cleaned else ()),
         *((Flag.NO_ANSWER,) if is_refused or not final else ()),
     )
-    return Answer(text=restore_placeholders(final), conversation=said, flags=flags)
+    return Answer(text=final, conversation=said, flags=flags)
 
 
 async def converse(messages: Sequence[Message], model: Model, limit: int, sampling: Sampling) -> Conversation:

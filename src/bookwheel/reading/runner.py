@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from inspect import isawaitable
+from itertools import chain
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -44,6 +45,7 @@ from bookwheel.reading.verdicts import choose_judge, judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.text.lexicon import language_of
+from bookwheel.text.sanitize import restore_markup
 from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage
 from bookwheel.verdict.citations import assure
@@ -266,7 +268,7 @@ class _Run:
             while is_planned_anew:
                 plan = self._reading.plan
                 events = way(document, self._reading.question, ScaledModel(model, plan), plan, tuple(self.steps))
-                is_planned_anew = await self._consume(events)
+                is_planned_anew = await self._consume(events, document)
 
         await persist(consume, patience, sleep=self.model.sleep, progress=lambda: len(self.steps))
 
@@ -303,7 +305,7 @@ class _Run:
             found = self.evidence, self.claims, seeing.seen, document
             self.evidence, self.claims = await asyncio.to_thread(judge_by_sight, *found)
 
-    async def _consume(self, events: AsyncGenerator[Step | Answer]) -> bool:
+    async def _consume(self, events: AsyncGenerator[Step | Answer], document: Document) -> bool:
         """Store and show every event before asking for the next. Return True to go on with a new plan."""
         is_planned_anew = False
         async with aclosing(events):
@@ -313,6 +315,9 @@ class _Run:
                 if seeing := find_wrapper(self.model, SeeingModel):
                     complete = replace(complete, flags=(*complete.flags, *seeing.take_flags()))
                 if isinstance(complete, Answer):
+                    texts = chain([self._reading.question], (part.text for part in document.parts()))
+                    text = await asyncio.to_thread(restore_markup, complete.text, texts)
+                    complete = replace(complete, text=text)
                     self.answer, self.evidence, self.claims = complete, (), ()
                     # The judge's calls are the next ones.
                     if self._journal and complete.text:

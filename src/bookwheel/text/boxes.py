@@ -4,6 +4,8 @@ Models that were trained on mathematics write the box's content as LaTeX: `\text
 
 >>> find_box(r"85 × 48 is \boxed{\text{about 4{,}080 euros}}")
 ('about 4,080 euros', False)
+
+Code is never LaTeX, and neither is a word that the model was shown so: `echo \$HOME`, HEAD~2.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bookwheel.patterns import compile_late
+from bookwheel.text.code import change_prose
 from bookwheel.text.lexicon import words
 from bookwheel.text.sentences import find_ends
 
@@ -40,10 +43,10 @@ _SIGNS: Final = {
 # What looks like a part of a path is none.
 _SIGN: Final = compile_late(rf"(?<![A-Za-z:\\])\\({'|'.join(_SIGNS)})(?![A-Za-z\\])")
 _SPACE: Final = compile_late(r"\\[,;:! ]")
-# A tie of LaTeX, where there is more of it: "HEAD~2" and "NO~3~" are none.
-_TIE: Final = compile_late(r"(?<=\w)~(?=\w)")
-_CODE: Final = compile_late(r"(?P<fence>`+)[^`](?:.*?[^`])?(?P=fence)(?!`)", re.DOTALL)
-_KEPT: Final = compile_late("\ue000(\\d+)\ue001")
+# A tie, beside other LaTeX: "~3~" is a subscript of Markdown, HEAD~2 a name.
+_TIE: Final = compile_late(r"(?<=\w)(?<!~\w)~(?=\w)(?!\w+~)")
+# A word with signs of LaTeX, without the brackets and stops around it.
+_SIGNED: Final = compile_late(r"(?<!\S)[^\s\\~]*+[\\~]\S*")
 _ESCAPED: Final = compile_late(r"\\([$%&#_{}])")
 _GROUP: Final = compile_late(r"\{([,.'])\}")
 _BREAK: Final = compile_late(r"[ \t]*\\\\(?:\s+|$)")
@@ -78,11 +81,11 @@ def _pair_braces(text: str) -> dict[int, int]:
     return closes
 
 
-def find_box(text: str) -> tuple[str | None, bool]:
+def find_box(text: str, shown: str = "") -> tuple[str | None, bool]:
     r"""Return the content of the last box as plain text, None where there is none, and whether it was cut off.
 
     Boxes beside each other hold one answer together. Where words stand between boxes of one sentence, or of the items
-    of a list, these words are a part of the answer.
+    of a list, these words are a part of the answer. What stands in `shown` is no LaTeX of the reply.
 
     >>> find_box(r"The fee is \boxed{40} and the rent \boxed{90}.")
     ('The fee is 40 and the rent 90.', False)
@@ -90,16 +93,16 @@ def find_box(text: str) -> tuple[str | None, bool]:
     boxes = list(list_boxes(text))
     if not boxes:
         cut = _OPENS.search(text)
-        return (to_plain(text[cut.end() :]), True) if cut else (None, False)
+        return (to_plain(text[cut.end() :], shown), True) if cut else (None, False)
     start, end, first = _find_last(text, boxes)
     if start == boxes[first][0]:
-        contents = dict.fromkeys(filter(None, (to_plain(content) for *_, content in boxes[first:])))
+        contents = dict.fromkeys(filter(None, (to_plain(content, shown) for *_, content in boxes[first:])))
         return re.sub(r"(?<=[.!?。！？]), ", " ", ", ".join(contents)), False
     pieces = list[str]()
     for opens, closes, content in boxes[first:]:
         pieces += [text[start:opens].rstrip("$"), content]
         start = closes + text.startswith("$", closes)
-    return to_plain("".join((*pieces, text[start:end]))), False
+    return to_plain("".join((*pieces, text[start:end])), shown), False
 
 
 def find_around(text: str) -> str:
@@ -146,17 +149,19 @@ def _find_statement(text: str, boxes: Sequence[tuple[int, int, str]]) -> tuple[i
     return line + begins, line + closes
 
 
-def to_plain(latex: str) -> str:
-    """Return the words of a box's content, without the commands that only dress them; code stays as it is."""
-    codes = [code[0] for code in _CODE.finditer(latex)]
-    numbers = iter(range(len(codes)))
-    text = _CODE.sub(lambda _: f"\ue000{next(numbers)}\ue001", latex)
-    is_latex = "\\" in text
-    text = _MATHS.sub(r"\1", _undress(_ITEMS.sub("\n- ", _FRAME.sub("", text)).strip()))
-    text = _GROUP.sub(r"\1", _FRACTION.sub(r"\1/\2", _TIE.sub(" ", text) if is_latex else text))
+def to_plain(latex: str, shown: str = "") -> str:
+    """Return the words of a box's content, without the commands that only dress them."""
+    words = {found[0].strip("$()\"'.,;:!?*") for found in _SIGNED.finditer(latex)} if shown else set[str]()
+    own = {word for word in words if _WORD.search(word) and word.count("{") == word.count("}") and word in shown}
+    return change_prose(latex, _unwrite, own).strip()
+
+
+def _unwrite(latex: str) -> str:
+    text = _MATHS.sub(r"\1", _undress(_ITEMS.sub("\n- ", _FRAME.sub("", latex)).strip()))
+    text = _GROUP.sub(r"\1", _FRACTION.sub(r"\1/\2", text))
     text = _SPACE.sub(" ", _SIGN.sub(lambda found: _SIGNS[found[1]], _BREAK.sub("\n", text)))
-    text = _BLANKS.sub(" ", _ESCAPED.sub(r"\1", text)).strip()
-    return _KEPT.sub(lambda kept: codes[int(kept[1])], text) if codes else text
+    text = _TIE.sub(" ", text) if "\\" in latex else text
+    return _BLANKS.sub(" ", _ESCAPED.sub(r"\1", text))
 
 
 def _undress(text: str) -> str:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -73,7 +74,6 @@ _ANGLE_TOKEN: Final = compile_late(
 )
 # Names in capitals are taken for tokens of models that nobody has listed: they are rare in code and prose.
 _CAPITALS: Final = compile_late(r"[A-Z][A-Z0-9_]+")
-_PLACEHOLDER: Final = compile_late(rf"‹({_CAPITALS.pattern})>")
 # Tokens between [ and ], in their own case: lower-case words in brackets are indices of code.
 _SQUARE_TOKEN: Final = compile_late(
     r"INST|inst|SYS|SYSTEM(?:_PROMPT)?|USER|ASSISTANT|AVAILABLE_TOOLS|TOOL_\w+|IMG\w*|ARGS|CALL_ID|THINK|PREFIX|MIDDLE"
@@ -95,6 +95,8 @@ _HARMLESS: Final = bytes(byte for byte in range(0x20, 0x7F) if byte not in b"<>[
 _SEEN: Final = compile_late(rf"[^\s\x00-\x1f\x7f-\x9f\u2800{_IGNORED}]")
 _IGNORED_ONE: Final = compile_late(f"[{_IGNORED}]")
 _ESCAPES: Final = str.maketrans("<>[]", "‹›〔〕")
+_WHOLE: Final = str.maketrans("‹›〔〕", "<>[]")
+_INERT: Final = compile_late(r"[‹›〔〕]+[<>\[\]]*[^\s‹›〔〕<>\[\]]+[<>\]]*")
 
 
 def escape_markup(text: str) -> str:
@@ -117,13 +119,24 @@ def escape_markup(text: str) -> str:
     return _REVERSED.sub(lambda found: found[0].translate(_ESCAPES), "".join([*pieces, text[done:]]))
 
 
-def restore_placeholders(text: str) -> str:
-    """Return a reply with the names in capitals that a prompt escaped as the document has them: <FILE>, and no token.
+def restore_markup(text: str, texts: Iterable[str]) -> str:
+    """Return what a model wrote with what `escape_markup` made inert as the texts that it was shown have it.
 
-    >>> restore_placeholders("cmd ‹FILE> ‹section> ‹PAD>")
-    'cmd <FILE> ‹section> ‹PAD>'
+    >>> restore_markup("Set FLAG_‹NAME> at ‹Chez Ada›.", ["FLAG_<NAME>=1", "‹Chez Ada›"])
+    'Set FLAG_<NAME> at ‹Chez Ada›.'
     """
-    return _PLACEHOLDER.sub(lambda one: one[0] if _ANGLE_TOKEN.fullmatch(one[1].casefold()) else f"<{one[1]}>", text)
+    wholes = {found[0]: found[0].translate(_WHOLE) for found in _INERT.finditer(text)}
+    wholes = {inert: whole for inert, whole in wholes.items() if escape_markup(whole) == inert}
+    if not wholes:
+        return text
+    there, before, longest = set[str](), "", max(map(len, wholes))
+    for part in texts:
+        near = before + part
+        there |= {one for pair in wholes.items() for one in pair if one in near}
+        before = near[-longest:]
+    return _INERT.sub(
+        lambda found: whole if (whole := wholes.get(found[0])) in there and found[0] not in there else found[0], text
+    )
 
 
 @cache

@@ -84,6 +84,15 @@ async def test_a_correction_of_a_text_is_one_line_that_goes_with_it(opened):
     assert list_sources(opened) == []
 
 
+async def test_a_line_that_was_put_right_meanwhile_is_not_put_right_beside_that(opened):
+    await edit(opened, "", "The walk takes 41 minutes.")
+    await edit(opened, "The walk takes 41 minutes.", "The walk takes 43 minutes.")
+    with pytest.raises(InputError, match=r"put right already, and the memory says 'The walk takes 43 minutes\.'"):
+        await edit(opened, "The walk takes 41 minutes.", "The walk takes 39 minutes.")
+    await edit(opened, "43 minutes", "39 minutes")
+    assert opened.newest().memory.text == "The walk takes 39 minutes."
+
+
 async def test_blank_words_are_no_words_to_correct(opened):
     for blank in ("\n", "  "):
         with pytest.raises(InputError, match="blank"):

@@ -59,6 +59,8 @@ async def edit(opened: OpenMemory, old: str, new: str, at: datetime | str | None
             else:
                 said.update(_correct_sentences(opened, old, new, words) or _take_statement(text, old, new))
                 held = [line for line, (_, told) in written.items() if told and told in said.values()]
+                if not held and (now := _find_correction(opened, words, text.splitlines())):
+                    raise InputError(f"{old!r} was put right already, and the memory says {now!r}: correct that line")
             gone.update(line for line in held if line not in said)
             said.pop("", None)
             lines = [line for line in text.splitlines() if line not in gone]
@@ -84,6 +86,13 @@ def list_written(opened: OpenMemory, version: MemoryVersion) -> dict[str, tuple[
             if new.strip():
                 lines[new] = kept, told
     return lines
+
+
+def _find_correction(opened: OpenMemory, words: re.Pattern[str], lines: Sequence[str]) -> str:
+    """Return the line that a correction has put in the place of one with these words, if the memory still has it."""
+    edits = opened.tables.list_edits(opened.record.number)
+    put = (new for _, changes in reversed(edits) for old, new in changes if words.search(old))
+    return next((new for new in put if new and new in lines), "")
 
 
 def _correct_sentences(opened: OpenMemory, old: str, new: str, words: re.Pattern[str]) -> dict[str, str]:

@@ -30,7 +30,15 @@ PLAN = Plan(question_tokens=40, chunk_tokens=900, memory_tokens=60, answer_token
 def find_turn(messages):
     text = messages[-1].content
     return next(
-        (turn for turn, words in (("supports", "everything that"), ("denies", "cannot be true")) if words in text),
+        (
+            turn
+            for turn, words in (
+                ("supports", "everything that"),
+                ("denies", "cannot be true"),
+                ("otherwise", "that is wrong. Copy"),
+            )
+            if words in text
+        ),
         "responds" if "or a part of it?" in text else "read",
     )
 
@@ -131,9 +139,16 @@ def test_what_puts_a_sentence_right_is_shown_beside_it_and_makes_a_copy_contradi
     shown = JudgeView(TextDocument(LEASE), 3000).show(find_one(answer, LEASE), "When does the lease end?")
     assert shown.index("The lease ends on 30 June 2033.") < shown.index("is replaced by 31 December 2032.")
     ended, asked = read(
-        {"denies": "Yes", "responds": "Yes"}, answer=answer, text=LEASE, question="When does the lease end?"
+        {
+            "denies": "Yes",
+            "responds": "Yes",
+            "otherwise": "“… the date of 30 June 2033 is replaced by 31 December 2032”",
+        },
+        answer=answer,
+        text=LEASE,
+        question="When does the lease end?",
     )
-    assert asked == ["denies", "responds"]
+    assert asked == ["denies", "responds", "otherwise"]
     assert (ended.verdict, ended.sign) == (Verdict.CONTRADICTED, Sign.RED)
     (against,) = ended.claims[0].against
     assert "is replaced by" in ended.evidence[against].quote
@@ -207,11 +222,14 @@ def test_a_true_answer_to_another_question_is_not_green():
 
 
 def test_what_the_model_says_is_denied_is_contradicted_by_the_passage_quoted():
-    ended, asked = read({"supports": "No", "denies": "Yes", "responds": "Yes"}, answer="Ada Quill broke the lamp.")
+    judge = {"supports": "No", "denies": "Yes", "responds": "Yes", "otherwise": "Rain fell for weeks"}
+    ended, asked = read(judge, answer="Ada Quill broke the lamp.")
     (claim,) = ended.claims
     assert (claim.verdict, ended.sign) == (Verdict.CONTRADICTED, Sign.RED)
-    assert ended.evidence[claim.against[0]].quote == "The keeper of the lamp is Ada Quill."
-    assert asked == ["supports", "denies", "responds"]
+    assert ended.evidence[claim.against[0]].quote == "Rain fell for weeks."
+    assert asked == ["supports", "denies", "responds", "otherwise"]
+    ended, _ = read(judge | {"otherwise": "It hailed for weeks"}, answer="Ada Quill broke the lamp.")
+    assert (ended.sign, ended.claims[0].against) == (Sign.RED, ())
 
 
 @pytest.mark.parametrize("reply", [ModelError("the server is gone"), "Perhaps."])

@@ -1,15 +1,16 @@
 """A model as the judge of an answer, sentence by sentence.
 
 For each sentence that is no quotation it is shown the best passages and asked whether they say it, where they do not,
-whether they say otherwise; and for each sentence whether it answers the question. A model with log-probabilities
-answers with one token, any other with a short reply. What it was not asked, or did not answer, is unchecked.
+whether they say otherwise and which one; and for each sentence whether it answers the question. A model with
+log-probabilities answers with one token, any other with a short reply. What it was not asked, or did not answer, is
+unchecked.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bookwheel.claims import Claim, Evidence, Fit
@@ -19,12 +20,15 @@ from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.judge_view import MOST_SHOWN, JudgeView
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.types import Step
+from bookwheel.verdict.copies import find_quote
 from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, weigh, write_claims
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 THRESHOLD: Final = 0.5
 """The probability from which on a judgement is a yes, where the model was not calibrated."""
 REPLY_TOKENS: Final = 8
+QUOTE_TOKENS: Final = 120
+"""Of a reply that copies the passage which says otherwise."""
 MOST_JUDGED: Final = 32
 """Sentences of an answer that it is asked about; those behind them are measured. An answer can run on for ever."""
 # A passage that has less of a sentence than this cannot deny it.
@@ -66,6 +70,10 @@ async def judge_by_model(
                 # Who was shown the part of a document that has none of its words cannot tell.
                 if not (has_said or view.whole) and await asyncio.to_thread(is_foreign, finding, parts):
                     judgment = None
+                if judgment and judgment.is_denied:
+                    quote = await judge.quote_against(finding, question, section)
+                    found = await asyncio.to_thread(find_quote, parts, quote)
+                    judgment = replace(judgment, against=(found,) if found and found != finding.copy else ())
             except (ModelError, BudgetReached):
                 if is_strict:
                     raise
@@ -114,6 +122,12 @@ class ModelJudge:
         if not section:
             return 0.0
         return await self.ask("supports", section, finding.text, question)
+
+    async def quote_against(self, finding: Finding, question: str, section: str) -> str:
+        """Return the model's copy of the passage that says otherwise than a sentence."""
+        messages = self.prompts.turn("otherwise", section=section, memory=finding.text, question=question)
+        reply = await self.model.reply(messages, limit=QUOTE_TOKENS, sampling=Sampling(temperature=0.0))
+        return reply.text
 
     async def ask(self, turn: str, section: str, answer: str, question: str) -> float | None:
         """Return the probability of yes to a turn's question; None where the reply is neither yes nor no."""

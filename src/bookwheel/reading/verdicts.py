@@ -18,7 +18,15 @@ from bookwheel.models.accompanied import find_companions, find_endpoint
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
-from bookwheel.reading.model_judge import MOST_JUDGED, REPLY_TOKENS, THRESHOLD, ModelJudge, judge_by_model, make_judge
+from bookwheel.reading.model_judge import (
+    MOST_JUDGED,
+    QUOTE_TOKENS,
+    REPLY_TOKENS,
+    THRESHOLD,
+    ModelJudge,
+    judge_by_model,
+    make_judge,
+)
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.trial import estimate_trial, hold_trial
 from bookwheel.types import Document, Step
@@ -99,8 +107,8 @@ def list_judge_calls(given: CostInputs) -> list[CallCost]:
             least=0,
             most=most,
             words=given.count_turn(name),
-            reply=REPLY_TOKENS,
+            reply=QUOTE_TOKENS if name == "otherwise" else REPLY_TOKENS,
             most_text=given.plan.answer_tokens + (0 if name == "responds" else most * shown),
         )
-        for name in ("supports", "denies", "responds")
+        for name in ("supports", "denies", "otherwise", "responds")
     ]

@@ -58,6 +58,18 @@ def find_copies(
     return dict(sorted(copies.items()))
 
 
+def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
+    """Return the document's sentence that a reply copies, or a line of it; None where none does."""
+    keys = {_squeeze(piece)[0].strip("….") for piece in (reply, *reply.splitlines())}
+    keys = {key for key in keys if len(key) >= _LEAST_SEED}
+    for offset, text, is_last in list_blocks(parts, overlap=len(reply) + 2 * _MARGIN) if keys else ():
+        block = _Block(text, offset, is_last=is_last)
+        found = [sentence for key in keys if (sentence := block.find_sentence(key))]
+        if found:
+            return max(found, key=lambda one: len(one.text))
+    return None
+
+
 def _squeeze(text: str) -> tuple[str, list[int]]:
     """Return a text without what does not count, and the places of the characters that are left."""
     visible, offsets = drop_invisible(text)
@@ -96,6 +108,13 @@ class _Block:
             if len(sentences) > len(best) and says_something(range(min(sentences), max(sentences) + 1)):
                 best = sentences
         return best
+
+    def find_sentence(self, key: str) -> LocatedSentence | None:
+        """Return the sentence in which squeezed words stand."""
+        if (at := self._squeezed.find(key)) < 0:
+            return None
+        start, end = self._places[at], self._places[at + len(key) - 1] + 1
+        return self._sentence(start, end, self._list_ends(start, end))
 
     def _trim(self, first: int, bounds: Sequence[int]) -> dict[int, LocatedSentence]:
         """Return the sentences of the pieces from the first that begins one to the last that ends one."""

@@ -125,6 +125,8 @@ class Judgment:
     answers: Fit
     judge: str = WORDS
     """A model's name, where one was asked."""
+    against: tuple[LocatedSentence, ...] = ()
+    """What says otherwise."""
 
 
 def judge_answer(
@@ -242,6 +244,7 @@ def weigh(finding: Finding) -> Judgment:
         and not is_vetoed(finding.features)
         and (finding.choice is None or weigh(finding.choice).is_supported),
         is_denied=is_denied,
+        against=(*finding.passages, *finding.near)[:1],
         answers=Fit.NO if is_misfit(finding.fit) else _choose_fit(fit, answers),
     )
 
@@ -295,9 +298,8 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         )
     if (step := evidence.find_step_by_hand(text, finding.missing)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
-    others = [one for one in (*passages, *finding.near) if not finding.copy or one.start != finding.copy.start]
-    if judgment.is_denied and others:
-        claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.number(others[:1]), score=score)
+    if judgment.is_denied:
+        claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.number(judgment.against), score=score)
     elif finding.features["in all"] >= _LEAST_MATCH and passages:
         kept = evidence.add(text, finding.bearing, passages)
         claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)

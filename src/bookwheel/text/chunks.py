@@ -19,8 +19,7 @@ from typing import Final, Self
 
 from bookwheel.background import let_leave
 from bookwheel.patterns import compile_late
-from bookwheel.text.headings import is_heading
-from bookwheel.text.lines import Line, Span, read_lines
+from bookwheel.text.lines import Line, Span, is_heading, read_lines
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.text.tokens import SEAM, EstimatingTokenizer, Tokenizer, scan_text
 from bookwheel.types import Chunk, Document, FindLead, LedDocument, Part

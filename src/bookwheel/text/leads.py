@@ -17,8 +17,7 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.code import find_name
-from bookwheel.text.headings import CHAPTER
-from bookwheel.text.lines import FILE_HEADER, Line, read_lines, write_file_header
+from bookwheel.text.lines import CHAPTER, FILE_HEADER, Line, read_lines, write_file_header
 from bookwheel.text.structure import Shape, split_parts
 from bookwheel.types import Document, FindLead
 

@@ -1,14 +1,15 @@
-"""The lines of a text with their places, and of which lines of which file some characters of a document are."""
+"""The lines of a text with their places; which are headings; and of which lines of a file some characters are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.lexicon import words
+from bookwheel.text.lexicon import SMALL_NUMBERS, words
 
 Span = tuple[int, int]
 
@@ -78,3 +79,96 @@ def find_lines(cut: Callable[[int, int], str], begins: int, start: int, end: int
     begins = skip_file_header(cut, begins)
     first = 1 + sum(cut(at, min(at + _BLOCK, start)).count("\n") for at in range(begins, start, _BLOCK))
     return first, first + cut(start, end).rstrip("\n").count("\n")
+
+
+NUMBERED: Final = (
+    r"(?:\(?\d{1,3}(?:\.\d{1,3})*[.)、]|\d{1,3}(?:\.\d{1,3})+|\(?[a-z][.)]|[(（][一二三四五六七八九十\d]+[)）]|"
+    r"[一二三四五六七八九十]+、)"
+)
+CLAUSE_NUMBER: Final = compile_late(rf"\**(?:{NUMBERED}|§\s*\d+|第[一二三四五六七八九十百\d]+[条款章节])")
+MARKED_HEADING: Final = compile_late(
+    r"\s*#{1,6}\s+[^\n]*[^\n.。!！]\s*$|\s*\*\*[^*\n]{1,80}\*\*\s*$|={3,}.*={3,}\s*$|【[^】]{1,30}】\s*$"
+)
+RULE: Final = compile_late(r"[\s|:=_*+-]+")
+FENCE: Final = compile_late(r"\s*(?:```|~~~)")
+_TIME: Final = r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?/\d\d?/\d{2,4}|\d\d?[:.]\d\d(?::\d\d)?|\d{4}年\d\d?月)"
+# As programs write it: ISO 8601, syslog, glog, web servers, logfmt.
+_LOGGED: Final = (
+    r"\d{4}-\d\d-\d\dT\d\d:?\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d:\d\d|"
+    r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:|(?:ts|time|timestamp)=\S"
+)
+STAMPED: Final = compile_late(rf"\s*[\[(<]?(?:{_TIME}\b|{_LOGGED})")
+SPEAKER: Final = compile_late(
+    r"\s*(?:\*\*)?(?:[A-Z\u4e00-\u9fff@][\w.'@\u4e00-\u9fff-]*)(?: [\w.'()-]+){0,3}(?:\*\*)?\s*[:：](?:\*\*)?\s+\S"
+)
+GAPS: Final = compile_late(r"\S(?: {2,}|\t)\S")
+LONGEST_HEADING: Final = 70
+_HASHES: Final = compile_late(r" {0,3}(#{1,6})\s+(\S.*)")
+_COUNT: Final = (
+    rf"(?:\d{{1,3}}|[ivxlcdm]{{1,8}}|the \w+|first|last|{'|'.join(SMALL_NUMBERS[1:20])}|"
+    r"(?:twenty|thirty|forty|fifty)(?:[- ]\w+)?)"
+)
+CHAPTER: Final = compile_late(
+    rf"\s*(?:(?:chapter|book|part|volume|section|act|scene|letter) {_COUNT}(?:$|\s*$|[.:,—–-].*)|"
+    rf"(?:appendix|annex|schedule|exhibit) (?:{_COUNT}|[a-z])(?:\s*$|\s*[.:,—–-].*)|"
+    r"(?:第[一二三四五六七八九十百零〇\d]+[章回卷节部篇]|附[件录表][一二三四五六七八九十\d]+)"
+    r"(?:\s|$|[:：\u4e00-\u9fff])|[ivxlcdm]{1,7}\.?\s*$)",
+    re.IGNORECASE,
+)
+_LOUD: Final = compile_late(r"\s*(?=.*[A-Z]{3})[^a-z]+$")
+ENDS: Final = (".", "!", "?", "。", "！", "？", ";", "；", ",", "，", ":", "：")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A heading of a text."""
+
+    start: int
+    level: int
+    """1 is the highest."""
+    title: str
+
+
+def list_headings(text: str, most: int = 2000) -> list[Heading]:
+    """Return the headings for a table of contents: those with number signs, else chapters, else lines that look so.
+
+    Where there are more than `most`, the lowest levels are left out.
+    """
+    lines = read_lines(text)
+    found: list[Heading] = []
+    is_fenced = False
+    for line in lines:
+        is_fenced ^= bool(FENCE.match(line.text))
+        if not is_fenced and (match := _HASHES.match(line.text)):
+            found.append(Heading(start=line.start, level=len(match[1]), title=match[2].strip(" *#")))
+    for test in () if found else (CHAPTER, _LOUD):
+        titles = (line for line in lines if len(line.text) <= LONGEST_HEADING and test.match(line.text))
+        found = [Heading(start=line.start, level=1, title=line.text.strip()) for line in titles]
+        if found:
+            break
+    if not found:
+        titles = (line for at, line in enumerate(lines) if not line.is_blank and is_heading(lines, at))
+        found = [Heading(start=line.start, level=1, title=line.text.strip(" *=【】")) for line in titles]
+    while len(found) > most and any(heading.level > 1 for heading in found):
+        deepest = max(heading.level for heading in found)
+        found = [heading for heading in found if heading.level < deepest]
+    return found[:most]
+
+
+def is_heading(lines: Sequence[Line], at: int) -> bool:
+    """Tell if one of these lines is a heading of what comes below it."""
+    line = lines[at].text.strip()
+    if MARKED_HEADING.match(lines[at].text):
+        return True
+    if len(line) > LONGEST_HEADING or line.endswith(ENDS) or "|" in line or STAMPED.match(line):
+        return False
+    before = at == 0 or lines[at - 1].is_blank or bool(RULE.fullmatch(lines[at - 1].text))
+    after = at + 1 == len(lines) or lines[at + 1].is_blank or bool(RULE.fullmatch(lines[at + 1].text))
+    if not before:
+        return False
+    is_loud = line.isupper() and any(map(str.isalpha, line))
+    # The blanks behind a clause's number make no table.
+    words = CLAUSE_NUMBER.sub("", line, count=1).strip()
+    is_line = after and not GAPS.search(words) and not SPEAKER.match(line) and any(map(str.isalpha, line))
+    # A numbered title goes before its clauses; a numbered line of a list has another one below it.
+    return is_loud or (is_line and (not line.startswith(("-", "*", "•", ">")) or bool(CLAUSE_NUMBER.match(line))))

@@ -24,10 +24,11 @@ from typing import Final
 from bookwheel.patterns import compile_late
 from bookwheel.text.cells import has_header, split_cells
 from bookwheel.text.code import is_program, split_code
-from bookwheel.text.headings import (
+from bookwheel.text.lines import (
     CLAUSE_NUMBER,
     ENDS,
     FENCE,
+    FILE_HEADER,
     GAPS,
     LONGEST_HEADING,
     MARKED_HEADING,
@@ -35,9 +36,11 @@ from bookwheel.text.headings import (
     RULE,
     SPEAKER,
     STAMPED,
+    Line,
+    Span,
     is_heading,
+    read_lines,
 )
-from bookwheel.text.lines import FILE_HEADER, Line, Span, read_lines
 from bookwheel.text.references import find_references
 
 

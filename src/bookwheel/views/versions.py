@@ -19,7 +19,7 @@ from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.text.chinese_numbers import parse_cjk_number
-from bookwheel.text.headings import CLAUSE_NUMBER, ENDS
+from bookwheel.text.lines import CLAUSE_NUMBER, ENDS
 from bookwheel.text.structure import split_parts
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 

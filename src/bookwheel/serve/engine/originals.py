@@ -21,7 +21,7 @@ from bookwheel.journal.originals import Original
 from bookwheel.picture import MARK, is_picture, split_label
 from bookwheel.serve.engine.errors import not_found
 from bookwheel.serve.engine.sharing import FairQueue
-from bookwheel.text.headings import list_headings
+from bookwheel.text.lines import list_headings
 
 _OUTLINE: Final = "outline 1"
 # Characters of a text in which headings are looked for.

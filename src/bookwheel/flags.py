@@ -24,7 +24,7 @@ class Flag(StrEnum):
     KEPT_COMMENT = "kept-comment"
     """The reply only remarked that there was nothing new; the previous memory was kept."""
     ADDED = "added"
-    """The reply spoke of the memory or the section and told something new, so that was added below the memory."""
+    """The reply spoke of the memory or section and told something new: lines said anew were replaced, others added."""
     UNFOUNDED = "unfounded"
     """Lines that stand neither in the section nor in the notes were dropped; if none was left, the memory was kept."""
     FILTERED = "filtered"

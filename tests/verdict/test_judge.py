@@ -14,7 +14,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.types import Chunk, Conversation, DocumentInfo, Memory, Part, Reply, Status, Step
-from bookwheel.verdict.judge import examine, judge_answer, split_answer
+from bookwheel.verdict.judge import examine, judge_answer, split_answer, weigh
 from bookwheel.verdict.sources import PlacedParts
 
 MILL = (
@@ -398,3 +398,11 @@ def test_a_bare_yes_or_no_stands_with_its_reason_and_both_have_to_hold(answer, v
 def test_one_of_two_that_the_question_names_may_answer_it(answer):
     assert sum_up_fits(judge(answer, "Who sold the apples, Ada Quill or Bo Reed?")[1]) is not Fit.NO
     assert sum_up_fits(judge(answer, f"To whom did {answer} sell the apples?")[1]) is Fit.NO
+
+
+def test_who_tells_what_a_value_was_and_is_is_contradicted_by_neither():
+    was = "乙方逾期支付租金的，按应付未付金额的万分之五支付违约金；押金不予退还。"
+    document = TextDocument(f"现为：{was.replace('五', '三')}\n原为：{was}\n")
+    (told,) = examine("逾期付租违约金由每日万分之五降为万分之三。", "", PlacedParts(document))
+    assert told.features["not lost"]
+    assert not weigh(told).is_denied

@@ -39,6 +39,8 @@ _LONG: Final = 30
 _BOUND_WITHIN: Final = 4
 # Of a clause's terms, those that no passage has, from which on the clause is an addition.
 _FOREIGN: Final = 0.6
+# Of two wordings of one sentence.
+_ALIKE: Final = 0.6
 _EMBEDDING: Final = frozenset({"of", "by", "with", "for", "from", "to", "的"})
 # How much more of the question another sentence must have to be the better place for a short answer.
 _LED: Final = -0.5
@@ -167,8 +169,11 @@ def is_vetoed(features: Mapping[str, float]) -> bool:
 
 
 def contradicts(features: Mapping[str, float]) -> bool:
-    """Tell if a passage that has most of a sentence says something else than it."""
-    return any(features[name] for name in _MISMATCHES)
+    """Tell if a passage that has most of a sentence says something else than it.
+
+    None does where the sentence tells what became of a value: the older and the newer one stand in two passages.
+    """
+    return not features["two values"] and any(features[name] for name in _MISMATCHES)
 
 
 def _is_embedded(claim: Sentence, passage: Sentence) -> bool:
@@ -275,11 +280,23 @@ def _compare_numbers(claim: Sentence, question: Sentence, passages: Sequence[Sen
     return {
         "numbers": float(bool(claim.numbers)),
         "derived number": float(faults["derived"] > 0),
+        "two values": float(not faults["foreign"] and _is_told_of_two(claim, passages)),
         "foreign number": float(faults["foreign"] > 0),
         "other unit": float(faults["unit"] > 0),
         "other bound": float(faults["bound"] > 0),
         "other counted": float(faults["counted"] > 0),
     }
+
+
+def _is_told_of_two(claim: Sentence, passages: Sequence[Sentence]) -> bool:
+    """Tell if two passages that are alike but for a number have one each of a sentence."""
+    keys = {number.key for number in claim.numbers}
+    mine = [frozenset(keys & one.keys.keys()) for one in passages]
+    return any(
+        bool(mine[at] - mine[other]) and bool(mine[other] - mine[at])
+        for at, other in combinations(range(len(passages)), 2)
+        if share_terms(frozenset(passages[at].keys), passages[other].keys) >= _ALIKE
+    )
 
 
 def _is_dated(sentence: Sentence, number: Term) -> bool:

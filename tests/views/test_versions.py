@@ -256,3 +256,13 @@ def test_each_of_many_changes_is_found_in_its_file_and_line_without_a_walk_over_
         found.append(places.locate("", VersionPart(start=at, end=at + 4, text="Two.", heading=""), "").source)
         start += len(text)
     assert found == [f"{at}.md#line-3" for at in range(100_000)]
+
+
+def test_a_file_of_one_line_that_only_one_version_has_is_told() -> None:
+    kept = "===== CHANGES.md =====\n# Changes\n\nFirst release.\n\n===== {} =====\n{}\n"
+    old, new = kept.format("LICENSE", "MIT License. Copyright 2019 J. Haber"), kept.format("local.cfg", "DEBUG=true")
+    told = [(str(one.kind), (one.new or one.old).text, one.heading) for one in compare_texts(old, new)]
+    assert told == [
+        ("removed", "MIT License. Copyright 2019 J. Haber", "LICENSE"),
+        ("added", "DEBUG=true", "local.cfg"),
+    ]

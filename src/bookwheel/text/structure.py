@@ -102,14 +102,16 @@ def split_parts(text: str) -> list[TextPart]:
         own = lines[at + bool(name) : end]
         title = lines[at].span if name else None
         split = _split_program if _is_program(name[1] if name else "", own) else _split_prose
-        parts += split(own, title)
+        told = [line for line in own if not line.is_blank]
+        # What is one line looks like a heading with nothing below it.
+        whole = [TextPart(start=told[0].start, end=told[-1].end, shape=Shape.PROSE, heading=title)] if told else []
+        parts += [*split(own, title)] or whole
     cited = list(find_references(text))
-    parts = [
+    return [
         # A list's title may stand at the beginning of its first paragraph.
         replace(part, shape=Shape.REFERENCE) if any(part.start < b and a < part.end for a, b in cited) else part
         for part in parts
     ]
-    return parts or ([TextPart(start=0, end=len(text), shape=Shape.PROSE)] if text.strip() else [])
 
 
 def _is_program(name: str, lines: Sequence[Line]) -> bool:

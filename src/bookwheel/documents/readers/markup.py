@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
+from bookwheel.documents.readers.formulas import to_formula
 from bookwheel.documents.readers.grid import MOST_NAMES, Span, format_rows
 from bookwheel.text.lexicon import words
 
@@ -36,6 +37,12 @@ _BLANKS: Final = re.compile(r"[ \t\r\n\f\xa0]+")
 _LINE_ENDS: Final = re.compile(r" *\n *")
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 _FENCES: Final = re.compile(r"`{3,}")
+# Small and raised: a number, a sum, or one letter; 1st, 2e, No and TM are words.
+_POWER: Final = re.compile(r"[-+\u2212\u2013±]?\d|[^\W\d_eo]\Z|\w+[-+\u2212*/]\w")
+_PLAIN_POWER: Final = re.compile(r"[-+\u2212\u2013±]?(?:[\d.,\u2013-]+|\w+)[-+\u2212]?")
+# Small and lowered, beside one letter: x_i; CO2 and NOx are names.
+_INDEX: Final = re.compile(r"[^\W\d_]")
+_ONE_LETTER: Final = re.compile(r"(?<![^\W_])[^\W\d_]\Z")
 # The mark of a line break inside a line of text, until its blanks are collapsed.
 _BREAK: Final = "\v"
 _SYMBOL: Final = 3
@@ -110,10 +117,12 @@ def _render_block(element: Any, tag: str) -> list[str]:
 
 def _render_inline(element: Any, tag: str) -> str:
     """Return an inline element's text, blanks as they are."""
-    if tag in UNSEEN:
+    if tag in UNSEEN or (element.get("aria-hidden") == "true" and tag != "img" and _stands_beside_formula(element)):
         return ""
     if tag == "br":
         return _BREAK
+    if tag == "math":
+        return to_formula(element)
     if tag == "img":
         alt = " ".join((element.get("alt") or "").split())
         return f"![{alt}]" if alt else ""
@@ -137,11 +146,31 @@ def _mark_inline(element: Any, tag: str, inner: str) -> str:
     if tag == "a" and 0 < len(text) < _SYMBOL and (element.get("href") or "").startswith("#"):
         # The sign beside a heading that links to the heading itself.
         return inner if any(c.isalnum() or c in "*†‡" for c in text) else ""
-    if tag == "sup" and text[:1].isdigit():
-        # A note's number or an exponent must not run into the word before it.
-        is_note = any(tag_of(link) == "a" for link in (element.getparent(), *element))
-        return f"[{text}]" if is_note else f"^{text}"
-    return inner
+    return _mark_small(element, tag, inner, text) if tag in {"sup", "sub"} and text else inner
+
+
+def _mark_small(element: Any, tag: str, inner: str, text: str) -> str:
+    """Return small words with a sign where they would run into the word before them, or be another number with it."""
+    if tag == "sub":
+        return f"_{text}" if _INDEX.match(text) and _ONE_LETTER.search(_find_before(element)) else inner
+    if not _POWER.match(text):
+        return inner
+    is_note = any(tag_of(link) == "a" for link in (element.getparent(), *element))
+    return f"[{text}]" if is_note else f"^{text}" if _PLAIN_POWER.fullmatch(text) else f"^({text})"
+
+
+def _stands_beside_formula(element: Any) -> bool:
+    """Return whether a formula stands right beside an element, which then is the same as a script painted it."""
+    beside = (one for one in (element.getprevious(), element.getnext()) if one is not None)
+    return any(True for one in beside for _ in one.iter("{*}math"))
+
+
+def _find_before(element: Any) -> str:
+    """Return the words right before an element, within those around it."""
+    before = element.getprevious()
+    if before is None:
+        return element.getparent().text or ""
+    return before.tail or "".join(before.itertext())
 
 
 def _indent(text: str, first: str, others: str) -> str:

@@ -27,6 +27,7 @@ from bookwheel.documents.damage import (
     place_slide,
     skip_damage,
 )
+from bookwheel.documents.readers.formulas import to_formula
 from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import embed_pictures, parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.pictures import DRAWINGS, Figures
@@ -143,7 +144,7 @@ def _complete(archive: zipfile.ZipFile, source: SourceFile, warnings: SourceWarn
         parent = formula.getparent()
         # A formula inside a replaced paragraph of formulas is still in the list.
         if parent is not None and parent.tag != f"{_M}oMathPara":
-            run = _make_run("".join(t.text or "" for t in formula.iter(f"{_M}t")))
+            run = _make_run(to_formula(formula))
             run.tail = formula.tail
             parent.replace(formula, run)
     if not source.everything:
@@ -265,7 +266,7 @@ def _read_slide(slide: Any, texts: list[str], furniture: set[str], guess: Callab
         run = formula.makeelement(f"{_A}r")
         formula.getparent().replace(formula, run)
         run.append(run.makeelement(f"{_A}t"))
-        run[0].text = "".join(t.text or "" for t in formula.iter(f"{_M}t"))
+        run[0].text = to_formula(formula)
     title = slide.shapes.title
     heading = " ".join(title.text_frame.text.split()) if title is not None else ""
     texts += [f"# {heading}"] if heading else []

@@ -5,7 +5,8 @@ import pytest
 from bookwheel.claims import Fit, Verdict
 from bookwheel.documents.opening import open_document
 from bookwheel.verdict.citations import assure
-from bookwheel.verdict.judge import judge_answer
+from bookwheel.verdict.judge import examine, judge_answer, weigh
+from bookwheel.verdict.sources import PlacedParts
 
 NET = """import os
 
@@ -41,12 +42,13 @@ def judge(answer, document):
         "net.py:6: def fe…",
         "net.py:6-8:\ndef fetch(url):\n    if url:\n        return get(url)",
         "net.py:7: if url:",
+        "- `net.py:3`: `RETRIES = 3`",
     ],
 )
 def test_words_that_stand_where_it_is_said_are_quoted_from_there(answer, document):
     evidence, claims = judge(answer, document)
     assert [claim.verdict for claim in claims] == [Verdict.QUOTED]
-    assert (evidence[0].source, evidence[0].line) == ("net.py", int(answer.split(":")[1].split("-")[0]))
+    assert (evidence[0].source, evidence[0].line) == ("net.py", int(answer.split(":")[1].split("-")[0].strip("`")))
     assert [claim.answers for claim in assure(claims)] == [Fit.YES]
 
 
@@ -63,6 +65,21 @@ def test_words_that_stand_where_it_is_said_are_quoted_from_there(answer, documen
 def test_a_wrong_place_is_never_quoted(answer, document):
     _, claims = judge(answer, document)
     assert all(claim.verdict is not Verdict.QUOTED for claim in claims)
+
+
+@pytest.mark.parametrize("answer", ["net.py:4: RETRIES = 3", "lib/net.py:3: RETRIES = 3", "net.py:3: three tries"])
+def test_a_model_is_asked_of_places_that_cannot_be_looked_up(answer, document):
+    (finding,) = examine(answer, "What calls get?", PlacedParts(document))
+    assert finding.is_misplaced == answer.startswith("net.py:4")
+    assert not (finding.is_misplaced and weigh(finding).is_supported)
+
+
+def test_a_file_goes_by_its_name_without_the_folders_above_it(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "net.py").write_text(NET if folder == "a" else "import os\n")
+    _, claims = judge("net.py:3: RETRIES = 3\nnet.py:4: RETRIES = 3", open_document([tmp_path]))
+    assert [claim.verdict is Verdict.QUOTED for claim in claims] == [True, False]
 
 
 def test_each_place_of_an_answer_is_judged_by_itself(document):

@@ -59,7 +59,8 @@ async def judge_by_model(
     has_failed, asked = False, 0
     for finding in findings:
         judgment = None
-        if finding.is_absent or (asked >= MOST_JUDGED and not has_failed):
+        # Passages have no numbers of lines: who names a wrong one is known by looking it up.
+        if finding.is_absent or finding.is_misplaced or (asked >= MOST_JUDGED and not has_failed):
             judgment = weigh(finding)
         elif not has_failed:
             asked += 1

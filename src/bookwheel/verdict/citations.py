@@ -2,6 +2,7 @@
 
     src/net.py:12: RETRIES = 3                           a line, or the beginning of one that ends with "…"
     in settle, src/books.py:88: close_ledger(day)        a line of a definition
+    - `net.py:12`: `RETRIES = 3`                         in a list, as code, without the folder
     src/net.py:12-14:                                    the lines below, up to the next such place
     def fetch():
         …
@@ -24,12 +25,14 @@ from bookwheel.types import Part
 from bookwheel.verdict.search import LocatedSentence
 
 _PLACE: Final = (
-    r"(?:in (?P<scope>[\w.$]+), )?(?P<source>[^\s:][^:\n]{0,250}):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?:"
+    r"`?(?:in (?P<scope>[\w.$]+), )?`?(?P<source>[^\s:`][^:`\n]{0,250}):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?`?:"
 )
+_BULLET: Final = compile_late(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _LINE: Final = compile_late(rf"{_PLACE} +(?P<words>\S[^\n]*)\Z")
 _BLOCK: Final = compile_late(rf"{_PLACE}\n(?P<words>.+)\Z", re.DOTALL)
 _HEAD: Final = compile_late(rf"{_PLACE}\Z")
 _CUT: Final = "…"
+_BLANKS: Final = " \n\t`"
 # Lines of a file that one citation may have.
 _MOST_LINES: Final = 400
 
@@ -47,7 +50,10 @@ def split_citations(answer: str) -> Iterator[tuple[str, bool]]:
         block.clear()
         others.clear()
 
-    for line in answer.splitlines():
+    for listed in answer.splitlines():
+        bullet = _BULLET.match(listed)
+        bare = listed[bullet.end() :] if bullet else listed
+        line = bare if _LINE.match(bare) or _HEAD.match(bare) else listed
         is_line, is_head = bool(_LINE.match(line)), bool(_HEAD.match(line))
         if is_line or is_head:
             yield from close()
@@ -81,26 +87,36 @@ class _Citation:
     last: int
     words: str
 
+    @property
+    def squeezed(self) -> str:
+        return "".join(self.words.split())
+
+    def is_in(self, source: str) -> bool:
+        """Return whether this names a file, with or without the folders above it."""
+        return f"/{source}".endswith(f"/{self.source}")
+
 
 def _parse(piece: str) -> _Citation | None:
     found = _LINE.match(piece) or _BLOCK.match(piece)
     if not found or not has_lines(found["source"]):
         return None
     first, last = int(found["first"]), int(found["last"] or found["first"])
-    words = found["words"].strip().removesuffix(_CUT)
+    words = found["words"].strip(_BLANKS).removesuffix(_CUT)
     return _Citation(found["scope"] or "", found["source"], first, last, words) if words and last >= first else None
 
 
-def find_cited(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence]:
-    """Return the places of those pieces that name a place where their words stand."""
+def find_cited(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence | None]:
+    """Return the places of those pieces that name lines of a file; None where their words stand on others of it."""
     wanted = {at: cited for at, piece in enumerate(pieces) if (cited := _parse(piece))}
     if not wanted:
         return {}
-    found: dict[int, LocatedSentence] = {}
+    found: dict[int, LocatedSentence | None] = {}
     for source, lines in _list_lines(parts, wanted):
         for at, cited in wanted.items():
-            if cited.source == source and (place := _look_up(cited, lines)):
+            if cited.is_in(source) and (place := _look_up(cited, lines)):
                 found[at] = place
+            elif cited.is_in(source) and cited.squeezed in "".join("".join(lines.texts).split()):
+                found.setdefault(at, None)
     return found
 
 
@@ -114,20 +130,18 @@ class _FileLines:
 
 def _list_lines(parts: Iterable[Part], wanted: Mapping[int, _Citation]) -> Iterator[tuple[str, _FileLines]]:
     """Yield the sources that are wanted, each with its lines."""
-    most = dict[str, int]()
-    for cited in wanted.values():
-        most[cited.source] = max(cited.last, most.get(cited.source, 0))
-    source, start, text, begins = "", 0, "", 0
+    source, start, text, begins, last = "", 0, "", 0, 0
     for part in parts:
         if part.source != source:
-            if source in most:
-                yield source, _cut_lines(text, begins, most[source])
+            if last:
+                yield source, _cut_lines(text, begins, last)
             source, text, begins = part.source, "", start
-        if source in most:
+            last = max((cited.last for cited in wanted.values() if cited.is_in(source)), default=0)
+        if last:
             text += part.text
         start += len(part.text)
-    if source in most:
-        yield source, _cut_lines(text, begins, most[source])
+    if last:
+        yield source, _cut_lines(text, begins, last)
 
 
 def _cut_lines(text: str, begins: int, most: int) -> _FileLines:
@@ -143,7 +157,7 @@ def _look_up(cited: _Citation, lines: _FileLines) -> LocatedSentence | None:
     """Return the lines that a citation names, where they have its words below the definition that it names."""
     first, last = cited.first - 1, min(cited.last, cited.first + _MOST_LINES)
     text = "\n".join(lines.texts[first:last])
-    said, there = "".join(cited.words.split()), "".join(text.split())
+    said, there = cited.squeezed, "".join(text.split()).strip("`")
     is_whole = said == there or (cited.first == cited.last and said and there.startswith(said))
     above = lines.texts[:first]
     is_inside = all(any(name in line for line in above) for name in filter(None, cited.scope.split(".")))

@@ -110,6 +110,8 @@ class Finding:
     missing: tuple[str, ...]
     unsaid: tuple[str, ...]
     """Its clauses that have next to nothing of the passages."""
+    is_misplaced: bool = False
+    """Its words stand on other lines of the file than it says."""
     choice: Finding | None = None
     """The bare "Yes." or "No." before it, whose reason it is."""
 
@@ -161,13 +163,16 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     copies = find_copies(parts, pieces, _says_something)
     # A lone "It does not say" is the model's own.
     alone = {at for at in copies if says_absent(pieces[at]) and not {at - 1, at + 1} & copies.keys()}
-    copies = {at: copy for at, copy in copies.items() if at not in alone} | find_cited(parts, pieces)
+    cited = find_cited(parts, pieces)
+    copies = {at: copy for at, copy in copies.items() if at not in alone and at not in cited}
+    copies |= {at: place for at, place in cited.items() if place}
     judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
     said = {pieces[at]: _say_whole(pieces[at], question) for at in judged}
     # A sentence that an answer repeats is looked for once.
     queries = {piece: make_query(words, question) for piece, words in said.items()}
     search(parts, list(queries.values()))
     found = [_find(pieces[at], said[pieces[at]], question, queries[pieces[at]], copies.get(at)) for at in judged]
+    found = [replace(one, is_misplaced=cited.get(at, True) is None) for at, one in zip(judged, found, strict=True)]
     return _join_choices(found)
 
 
@@ -241,7 +246,7 @@ def weigh(finding: Finding) -> Judgment:
     return Judgment(
         score=score,
         is_supported=score >= supported.threshold
-        and not is_vetoed(finding.features)
+        and not (is_vetoed(finding.features) or finding.is_misplaced)
         and (finding.choice is None or weigh(finding.choice).is_supported),
         is_denied=is_denied,
         against=(*finding.passages, *finding.near)[:1],

@@ -67,3 +67,15 @@ def test_widely_spaced_chinese_is_joined(tmp_path):
     texts = ["灯塔看守人每天晚上点灯，并且把油的数量记在本子上，" * 8 + "没有例外。", "渡船在早晨离开。"]
     path = write(tmp_path / "a.pdf", texts, fontName="STSong-Light", wordWrap="CJK")
     assert ["".join(one.split()) for one in text_of(path).split("\n\n")] == texts
+
+
+def test_lines_within_a_chinese_sentence_are_joined_without_a_blank_and_lines_of_their_own_are_not(tmp_path):
+    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+    signed = ["甲方（签字）：陈国栋", "乙方（签字）：陈国梁"]
+    clause = (
+        "乙方应于二〇二六年四月二十五日前补缴押金叁仟肆佰陆拾肆元整，逾期一日，按应付金额的万分之三支付违约金，" * 4
+    )
+    style = {"fontName": "STSong-Light", "wordWrap": "CJK", "leading": 14}
+    path = write(tmp_path / "a.pdf", [f"{clause}直至付清。", *signed], **style)
+    assert text_of(path).split("\n")[0] == f"{clause}直至付清。"
+    assert text_of(path).split()[1:] == signed

@@ -29,6 +29,11 @@ _PROSE_LENGTH: Final = 44
 _PROSE_FILL: Final = 0.6
 _PROSE_SHARE: Final = 0.6
 _WIDE: Final = re.compile(r"[\u3000-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
+_SIGN: Final = re.compile(r"[\u3000-\u312f\u3190-\u9fff\uf900-\ufaff\uff00-\uff60]")
+# Characters of a line that goes on without a blank, a wide one counted twice; a verse and a name have fewer.
+_LEAST_RUNNING: Final = 24
+# No line begins with a stop: the sign before it stands on the same line.
+_SIGNS_TOGETHER: Final = re.compile(rf"{_WIDE.pattern}[，。、；：！？）》」』”’…]*")
 # Cells of a table have no stops; one line of prose in six has one at least, save in Thai, Lao and Khmer.
 _STOP: Final = re.compile(r"[.,;:!?…](?:\s|$)|[。，；：！？、।۔،؛؟։።፣፤။]|[\u0e01-\u0e2e\u0e81-\u0eae\u1780-\u17b3]")
 _STOP_SHARE: Final = 1 / 6
@@ -88,6 +93,8 @@ class TextLine:
 
     text: str
     begins_paragraph: bool = False
+    runs_on: bool = False
+    """It goes on in the midst of the sentence above, in a script without blanks."""
 
 
 @dataclass(slots=True)
@@ -156,10 +163,17 @@ def _runs_on(above: Fragment, below: Fragment, page: Sequence[Fragment]) -> bool
     return is_amid and not _has_room(above, below, page)
 
 
+def _runs_on_signs(above: Fragment, below: Fragment, others: Iterable[Fragment]) -> bool:
+    """Tell if a full line of Chinese or Japanese goes on: its words have no blanks, so a line ends within them."""
+    is_prose = bool(_SIGN.search(above.text)) and above.is_long(_LEAST_RUNNING) and not _ends(above)
+    return is_prose and above.has_size_of(below) and not _has_room(above, below, others)
+
+
 def _has_room(above: Fragment, below: Fragment, others: Iterable[Fragment]) -> bool:
     """Return whether the first word of the line below could stand at the end of the one above: it begins anew there."""
     column = [above, *(f for f in others if f.left < above.left + above.height and f.right > above.left)]
-    letters = 1 if _WIDE.match(below.text) else len(below.text.split(" ", 1)[0]) + 1
+    signs = _SIGNS_TOGETHER.match(below.text)
+    letters = len(signs[0]) if signs else len(below.text.split(" ", 1)[0]) + 1
     # Letters have not all one width, and amid a sentence a wide word is likelier than a new paragraph.
     needed = (1.0 if _ends(above) else 1.5) * letters * (below.right - below.left) / max(1, len(below.text))
     if _RIGHT_TO_LEFT.match(above.text):
@@ -195,7 +209,11 @@ def arrange(fragments: Sequence[Fragment], gaps: LineGaps | None = None) -> list
             below = [fragment for block in group for fragment in block.fragments]
             above = last.fragments[-1] if last else below[0]
             lines += [
-                TextLine(b.text, not (a is b or _is_close(a, b) or _goes_on(a, b) or gaps.join(a, b, below)))
+                TextLine(
+                    b.text,
+                    not (a is b or _is_close(a, b) or _goes_on(a, b) or gaps.join(a, b, below)),
+                    a is not b and _runs_on_signs(a, b, below),
+                )
                 for a, b in pairwise([above, *below])
             ]
         else:

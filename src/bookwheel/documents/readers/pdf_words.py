@@ -313,6 +313,8 @@ def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
 
 _AT_ENDS: Final = (*_HYPHENS, "-", "‐")
 _AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
+# Where a blank parts words in a text of signs without blanks.
+_LATIN_END: Final = re.compile(r"[A-Za-z0-9.,;)]$")
 _WORD_START: Final = re.compile(r"^[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
@@ -334,6 +336,10 @@ class Hyphens:
                 pieces[-1], text = joined
                 if not text:
                     continue
+            elif pieces and line.runs_on and not line.begins_paragraph:
+                is_between_words = _LATIN_END.search(pieces[-1]) and text[:1].isascii()
+                pieces[-1] += f" {text}" if is_between_words else text
+                continue
             elif line.begins_paragraph and pieces:
                 pieces.append("")
             pieces.append(text)

@@ -187,3 +187,24 @@ def test_names_that_a_chinese_windows_packed_are_read(tmp_path):
         data = data.replace(plain, name)
     _, _, sources = read(tmp_path, data.replace(b"UUUUUU", "说明".encode()))
     assert sources == {"a.zip#合同/租赁.txt", "a.zip#Müller.txt", "a.zip#说明.txt"}
+
+
+def test_hidden_files_and_what_a_gitignore_names_are_left_out_as_in_a_folder(tmp_path):
+    files = {
+        "a/.env": "SECRET=7f3a",
+        "a/.gitignore": "build/\n*.log",
+        "a/README.md": "Read me.",
+        "a/build/out.txt": "built",
+        "a/src/run.log": "logged",
+        "a/src/.git/config": "url",
+        "b/run.log": "of another folder",
+    }
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    document = open_document([str(tmp_path / "a.zip")])
+    text = "".join(part.text for part in document.parts())
+    assert [found for found in files.values() if found in text] == ["Read me.", "of another folder"]
+    notes = " ".join(document.notes)
+    assert "hidden: a.zip#a/.env" in notes
+    assert "named in .gitignore: a.zip#a/build/out.txt" in notes

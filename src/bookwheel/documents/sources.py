@@ -22,14 +22,14 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self
 
 from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.errors import NotStored, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -244,7 +244,7 @@ def open_path(path: Path, warnings: SourceWarnings, label: str = "") -> tuple[li
 
 
 # Bytes of one .gitignore at most: each of its lines is compared with each file.
-_MOST_RULES: Final = 256 << 10
+MOST_RULES: Final = 256 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +289,7 @@ def list_files(folder: Path, warnings: SourceWarnings, label: str = "") -> Itera
     above = [around for around in reversed(top.parents) if around.is_relative_to(repository)]
     rules = tuple(rule for around in above for rule in _load_rules(around))
     # The user asked for this folder, so rules that ignore the folder itself do not apply.
-    rules = () if _is_ignored(top, rules, is_folder=True) else rules
+    rules = () if is_ignored(top, rules, is_folder=True) else rules
     listing = _Listing(top=top, warnings=warnings, label=label)
     pending = [listing.walk(top, rules)]
     while pending:
@@ -310,14 +310,16 @@ def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: _Rules) -> str:
     if entry.is_symlink():
         return "links (give their targets as sources)" if path.exists() else "links that lead nowhere"
     is_folder = entry.is_dir(follow_symlinks=False)
-    if _is_ignored(path, rules, is_folder=is_folder):
+    if is_ignored(path, rules, is_folder=is_folder):
         return "named in .gitignore"
     return "" if is_folder or entry.is_file(follow_symlinks=False) else "neither files nor folders"
 
 
-def _is_ignored(path: Path, rules: _Rules, *, is_folder: bool) -> bool:
+def is_ignored(path: PurePath, rules: Sequence[tuple[PurePath, GitIgnoreSpec]], *, is_folder: bool) -> bool:
     """Return the decision of the deepest .gitignore that matches the path."""
     for folder, spec in reversed(rules):
+        if not path.is_relative_to(folder):
+            continue
         inside = path.relative_to(folder).as_posix()
         decision = spec.check_file(f"{inside}/" if is_folder else inside).include
         if decision is not None:
@@ -331,12 +333,12 @@ def _load_rules(folder: Path) -> _Rules:
         if not file.is_file():
             return ()
         with file.open("rb") as stream:
-            content = stream.read(_MOST_RULES + 1)
+            content = stream.read(MOST_RULES + 1)
     except OSError:
         return ()
-    if len(content) > _MOST_RULES:
+    if len(content) > MOST_RULES:
         raise SourceError(
-            f"{to_printable(str(file))} is larger than {_MOST_RULES >> 10} KiB, so what it leaves out cannot be known: "
+            f"{to_printable(str(file))} is larger than {MOST_RULES >> 10} KiB, so what it leaves out cannot be known: "
             f"shorten it, or name the files to read"
         )
     spec = parse_rules(content.decode("utf-8", "surrogateescape").splitlines())

@@ -6,7 +6,7 @@ import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.verdict.judge import judge_answer
-from bookwheel.verdict.search import find_sentence, is_wrapped
+from bookwheel.verdict.search import find_sentence, is_wrapped, make_query, search
 
 
 def judge(answer, question, text):
@@ -62,3 +62,12 @@ def test_a_sentence_without_an_end_is_cut_between_two_words(filling):
     assert "the lamp is lit" in text[start:end]
     if filling.endswith(" "):
         assert set(text[start:end].split()) == {"wordword", "the", "lamp", "is", "lit"}
+
+
+def test_names_whose_signs_stand_apart_are_found_and_shown_as_they_are_written():
+    text = "如不服本判决，可以上诉。\n审 判 长　　沈　　岚\n人民陪审员　　周 建 华\n书 记 员　　方　　圆\n"
+    for said, line in (("审判长是沈岚。", "审 判 长　　沈　　岚"), ("陪审员是周建华。", "人民陪审员　　周 建 华")):
+        query = make_query(said, "谁？")
+        search(TextDocument(text).parts(), [query])
+        found = [one for _, one in query.found if one.text == line]
+        assert [text[one.start : one.end] for one in found] == [line]

@@ -14,7 +14,7 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import FORMS, stem
-from bookwheel.text.matching import drop_invisible, parse_words
+from bookwheel.text.matching import UNSPACED, drop_invisible, parse_words
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Part
 from bookwheel.verdict.parsing import parse
@@ -35,6 +35,8 @@ _LEAST_LINES: Final = 3
 _SHORT_LINE: Final = 60
 # Lines of prose that was cut are at least so long; what begins alike, but for numbers, are rows of a list or a log.
 _LEAST_WIDTH: Final = 36
+# 审 判 长　　沈　　岚: as judgments and forms print titles and names.
+_SPACED: Final = compile_late(rf"(?<![{UNSPACED}])[{UNSPACED}](?:[ \t\u3000]+[{UNSPACED}](?![{UNSPACED}]))+")
 _FIRST_WORD: Final = compile_late(r"[^\W\d_]+")
 
 
@@ -84,8 +86,7 @@ def make_query(text: str, question: str) -> Query:
 def search(parts: Iterable[Part], queries: Sequence[Query]) -> None:
     """Fill the queries with what the document has."""
     for offset, text, _ in list_blocks(parts):
-        visible, offsets = drop_invisible(text)
-        block = _SearchedBlock(visible, offsets, offset)
+        block = _SearchedBlock(text, offset)
         for query in queries:
             block.fill(query)
 
@@ -186,9 +187,10 @@ class _BlockWords:
 class _SearchedBlock:
     """One block of the document."""
 
-    def __init__(self, text: str, offsets: list[int] | None, start: int) -> None:
+    def __init__(self, shown: str, start: int) -> None:
+        text, self._offsets = _drop_unread(shown)
+        self._shown = shown
         self._text = text
-        self._offsets = offsets
         self._start = start
         lower = text.lower()
         # A few characters become two in lower case, which would shift all places behind them.
@@ -234,4 +236,14 @@ class _SearchedBlock:
 
     def _locate(self, start: int, end: int) -> LocatedSentence:
         first, last = (self._offsets[start], self._offsets[end - 1] + 1) if self._offsets else (start, end)
-        return LocatedSentence(self._text[start:end], self._start + first, self._start + last)
+        return LocatedSentence(drop_invisible(self._shown[first:last])[0], self._start + first, self._start + last)
+
+
+def _drop_unread(text: str) -> tuple[str, list[int] | None]:
+    """Return a text without its invisible signs and the blanks within names, and where its characters stand."""
+    visible, offsets = drop_invisible(text)
+    blanks = {at for found in _SPACED.finditer(visible) for at in range(*found.span()) if visible[at].isspace()}
+    if not blanks:
+        return visible, offsets
+    left = [at for at in range(len(visible)) if at not in blanks]
+    return "".join(visible[at] for at in left), [offsets[at] for at in left] if offsets else left

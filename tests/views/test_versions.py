@@ -56,6 +56,26 @@ def told(old, new):
     return [(str(one.kind), one.heading, one.words or (one.new or one.old).text) for one in found]
 
 
+def test_programs_and_settings_are_compared_line_by_line_within_their_file():
+    old = (
+        "===== a.yaml =====\n# Every setting.\n\nhold:\n  hours: 36\n===== b.py =====\nimport os\n\ndef f():\n    return 1\n"
+        "===== c.md =====\nOne line\nand another.\n===== d.py =====\nimport os\nx = 1\n===== e.cfg =====\nDEBUG=true\n"
+    )
+    new = (
+        "===== a.yaml =====\n# Every setting.\n\nhold:\n  hours: 48\n===== b.py =====\nimport os\n\ndef f():\n    if x:\n"
+        "        y()\n\n        return 1\n===== c.md =====\nOne line and\nanother.\n===== f.py =====\nimport os\n"
+    )
+    assert told(old, new) == [
+        ("reworded", "a.yaml", "  hours: [-36-]{+48+}"),
+        ("added", "b.py", "    if x:\n        y()"),
+        ("reworded", "b.py", "[-    -]{+        +}return 1"),
+        ("removed", "d.py", "import os\nx = 1"),
+        ("removed", "e.cfg", "DEBUG=true"),
+        ("added", "f.py", "import os"),
+    ]
+    assert [one.words for one in compare_texts("a: 1\nb: 2\n", "a: 1\nb: 3\n", "c.toml")] == ["b: [-2-]{+3+}"]
+
+
 def test_parts_are_reworded_added_and_moved_and_numbers_of_sections_and_broken_lines_say_nothing():
     assert told(OLD, NEW) == [
         ("reworded", "Lease › 1. Rent", "The tenant pays [-40-]{+45+} crowns on the first day of each month."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.cli.ask import begin_readings, open_sources
 from bookwheel.cli.options import ReadingOptions
-from bookwheel.cli.output import print_json, print_line, print_note, stdout
+from bookwheel.cli.output import print_json, print_line, print_note, print_notes, stdout
 from bookwheel.cli.terminal import StyledLine
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError, QuestionError
@@ -44,7 +44,10 @@ async def compare(*words: str, options: ReadingOptions = ReadingOptions()) -> in
     if question is not None and not question.strip():
         raise QuestionError("the question is empty; ask what changed, or leave it out to see all changes")
     old, new = [await open_sources([source], options.output) for source in sources]
-    changes = compare_texts(*("".join(part.text for part in document.parts()) for document in (old, new)))
+    before, after = ("".join(part.text for part in document.parts()) for document in (old, new))
+    for document in (old, new):
+        print_notes((f"{document.name}: {note}" for note in document.notes), options.output)
+    changes = compare_texts(before, after, new.name)
     if question is None:
         _print_changes(changes, old, new, as_json=options.output.as_json)
         return 0
@@ -96,7 +99,9 @@ def _print_changes(changes: Sequence[TextChange], old: SourceDocument, new: Sour
         text = change.words or (passage.text if passage else "")
         pages = describe_pages(_find_pages(new if change.new else old, passage))
         where = f"  ({pages})" if pages else ""
-        console.print(StyledLine(f"{_MARKS[change.kind]} {sanitize(text)}{where}", style=_STYLES[change.kind]))
+        mark = _MARKS[change.kind]
+        lines = sanitize(text).replace("\n", f"\n{mark} ")
+        console.print(StyledLine(f"{mark} {lines}{where}", style=_STYLES[change.kind]))
     total = ", ".join(f"{counts[kind]} {kind}" for kind in _MARKS if counts[kind])
     print_note(total or f"{old.name} and {new.name} have the same words", style="bold")
 

@@ -1,7 +1,8 @@
 r"""The difference between two versions of a document: which of its parts are new, gone, reworded or moved. Pure.
 
 Parts are those of `text.structure`: paragraphs, clauses, items, rows, turns. Blanks, broken lines and the number of a
-clause that goes on from another's say nothing.
+clause that goes on from another's say nothing. Programs and settings are compared line by line within each file, with
+their indentation; lines that came or went together are one change.
 
 >>> old, new = "## Rent\n\nAda pays 4 crowns.\n", "## Rent\n\nAda pays 5 crowns.\n"
 >>> [(change.kind.value, change.words) for change in compare_texts(old, new)]
@@ -11,15 +12,18 @@ clause that goes on from another's say nothing.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.text.chinese_numbers import parse_cjk_number
-from bookwheel.text.lines import CLAUSE_NUMBER, ENDS
+from bookwheel.text.code import is_program
+from bookwheel.text.lines import CLAUSE_NUMBER, ENDS, FILE_HEADER, Line, Span, has_lines, read_lines
 from bookwheel.text.structure import split_parts
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 
@@ -59,11 +63,13 @@ class VersionPart:
     """A heading, without its number: that a section is numbered anew is no change."""
     number: str = ""
     """The number of a clause, which the text begins with: that it is numbered anew is no change."""
+    is_line: bool = False
+    """A line of a program, whose indentation says something, or several."""
 
     @property
     def words(self) -> str:
         """The text without its number, which is what is compared."""
-        return self.text.removeprefix(self.number).lstrip()
+        return self.text if self.is_line else self.text.removeprefix(self.number).lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +89,32 @@ class TextChange:
         return passage.heading if passage else ""
 
 
-def compare_texts(old: str, new: str) -> list[TextChange]:
-    """Return the changes from one version to the next, in the new one's order. Raise InputError for too many parts."""
-    before, after = _find_numbers(_list_passages(old), _list_passages(new))
-    shorter = min(len(before), len(after))
+def compare_texts(old: str, new: str, name: str = "") -> list[TextChange]:
+    """Return the changes from one version to the next: prose in the new one's order, then programs, file by file.
+
+    `name` is that of a text of one file, without a line for it. Raise InputError for too many parts.
+    """
+    old_files, new_files = (dict(_list_files(text, name)) for text in (old, new))
+    changes = _compare_prose(*(_list_passages(text, files) for text, files in ((old, old_files), (new, new_files))))
+    for file in sorted({*old_files, *new_files}):
+        lines = [[one.text for one in files.get(file, ())] for files in (old_files, new_files)]
+        if lines[0] != lines[1]:
+            before, after = _trim(*(_list_lines(files.get(file, ()), file) for files in (old_files, new_files)))
+            changes += _join_runs(_align(before, after), [*before, *after])
+    return _drop_titles(_mark_moved(changes))
+
+
+def _compare_prose(old: Sequence[VersionPart], new: Sequence[VersionPart]) -> list[TextChange]:
+    before, after = _find_numbers(old, new)
     headings = {_strip_numbers(one.heading): one.heading for one in reversed(after)}
     # What is gone stands under the heading that its section has now.
     before = [replace(one, heading=headings.get(_strip_numbers(one.heading), one.heading)) for one in before]
+    return list(_align(*_trim(before, after)))
+
+
+def _trim(before: Sequence[VersionPart], after: Sequence[VersionPart]) -> tuple[Sequence[VersionPart], ...]:
+    """Return what stands between the common beginning and the common end."""
+    shorter = min(len(before), len(after))
     head = next((at for at in range(shorter) if before[at].words != after[at].words), shorter)
     rest = shorter - head
     tail = next((at for at in range(rest) if before[-1 - at].words != after[-1 - at].words), rest)
@@ -99,13 +124,54 @@ def compare_texts(old: str, new: str) -> list[TextChange]:
             f"the versions differ over {max(len(before), len(after)):,} paragraphs, and at most {_MOST_PARTS:,} are "
             f"compared: compare them chapter by chapter"
         )
-    return _drop_titles(_mark_moved(list(_align(before, after))))
+    return before, after
 
 
-def _list_passages(text: str) -> list[VersionPart]:
+def _list_files(text: str, name: str) -> Iterator[tuple[str, Sequence[Line]]]:
+    """Yield the files whose lines are compared, with their lines: programs, settings, and what is called like them."""
+    lines = read_lines(text)
+    begins = [at for at, line in enumerate(lines) if FILE_HEADER.match(line.text)]
+    for at, end in pairwise(sorted({0, *begins, len(lines)})):
+        header = FILE_HEADER.match(lines[at].text)
+        file = header[1] if header else name
+        if has_lines(file.rpartition("#")[2]) and is_program(file) is not False:
+            yield file, lines[at + bool(header) : end]
+
+
+def _list_lines(lines: Sequence[Line], file: str) -> list[VersionPart]:
+    return [
+        VersionPart(start=line.start, end=line.end, text=line.text.rstrip(), heading=file, is_line=True)
+        for line in lines
+        if not line.is_blank
+    ]
+
+
+def _join_runs(changes: Iterable[TextChange], lines: Sequence[VersionPart]) -> list[TextChange]:
+    """Join lines that came, or went, one right after the other."""
+    follows = {id(below): above for above, below in pairwise(lines)}
+    joined = list[TextChange]()
+    last: VersionPart | None = None
+    for change in changes:
+        part = change.new or change.old
+        above = follows.get(id(part))
+        if joined and part and last and above is last and change.kind is joined[-1].kind is not TextChangeKind.REWORDED:
+            whole = joined[-1].new or joined[-1].old or part
+            whole = replace(whole, end=part.end, text=f"{whole.text}\n{part.text}")
+            joined[-1] = replace(change, new=whole) if change.new else replace(change, old=whole)
+        else:
+            joined.append(change)
+        last = part
+    return joined
+
+
+def _list_passages(text: str, files: Mapping[str, Sequence[Line]]) -> list[VersionPart]:
     """Return the parts and the headings of a text in their order, each on one line."""
-    spans: dict[tuple[int, int], tuple[str, bool]] = {}
+    spans: dict[Span, tuple[str, bool]] = {}
+    lined = sorted((lines[0].start, lines[-1].end) for lines in files.values() if lines)
     for part in split_parts(text):
+        at = bisect_right(lined, (part.start, len(text)))
+        if at and part.start <= lined[at - 1][1]:
+            continue
         titles = _list_titles(text, *part.heading) if part.heading else {}
         heading = " › ".join(titles.values())
         for span in titles:

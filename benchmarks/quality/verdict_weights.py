@@ -18,8 +18,9 @@ import numpy as np
 
 import bookwheel.verdict
 from bookwheel.documents.opening import TextDocument
+from bookwheel.verdict.asking import is_misfit
 from bookwheel.verdict.judge import Finding, WeightTable, examine
-from bookwheel.verdict.measure import is_vetoed
+from bookwheel.verdict.measure import VETOES, is_vetoed
 from bookwheel.verdict.sources import PlacedParts
 
 if TYPE_CHECKING:
@@ -28,23 +29,10 @@ if TYPE_CHECKING:
 FILE = Path(bookwheel.verdict.__file__).with_name("weights.json")
 STRENGTHS = {"supported": 10.0, "answers": 10.0}
 # Features that can only speak for a sentence, and those whose sign the data may choose; all others speak against it.
-SUPPORT = frozenset(
-    {
-        "in all",
-        "own in all",
-        "verbatim",
-        "order",
-        "pairs",
-        "run",
-        "one clause",
-        "one clause asked",
-        "lead",
-        "asked in best",
-        "has kind",
-        "says yes or no",
-    }
-)
-FREE = ("short", "length", "signs", "numbers", "derived number", "open")
+SUPPORT = frozenset({"order", "one clause", "asked in best", "says yes or no"})
+FREE = ("short", "length")
+# No weight makes up for these faults; the others decide elsewhere.
+UNWEIGHED = frozenset({*VETOES, "misfit", "in all", "verbatim", "two values"})
 
 
 def fit(rows: np.ndarray, labels: np.ndarray, names: list[str], strength: float) -> tuple[float, np.ndarray]:
@@ -83,7 +71,7 @@ def fit_table(
     rows: list[dict], of: str, is_right: Callable[[dict], bool], fold: Callable, strength: float
 ) -> tuple[list[str], tuple[float, np.ndarray]]:
     """Fit on sentences; of a wrong answer of several sentences, the one that decides is the wrong one."""
-    names = list(getattr(rows[0]["findings"][0], of))
+    names = [name for name in getattr(rows[0]["findings"][0], of) if name not in UNWEIGHED]
     arrays = [np.array([[getattr(one, of)[name] for name in names] for one in row["findings"]]) for row in rows]
     table: tuple[float, np.ndarray] | None = None
     for _ in range(3):
@@ -103,12 +91,15 @@ def fit_table(
 
 def score(rows: list[dict], of: str, names: list[str], table: tuple[float, np.ndarray], fold: Callable) -> np.ndarray:
     """Return the probability of each whole answer."""
-    return np.array(
-        [
-            fold(weigh(np.array([[getattr(one, of)[name] for name in names] for one in row["findings"]]), table))
-            for row in rows
-        ]
-    )
+
+    def weigh_one(finding: Finding) -> float:
+        if of == "features" and (finding.copy or is_vetoed(finding.features)):
+            return float(finding.copy is not None)
+        if of == "fit" and is_misfit(finding.fit):
+            return 0.0
+        return float(weigh(np.array([getattr(finding, of)[name] for name in names]), table))
+
+    return np.array([fold([weigh_one(one) for one in row["findings"]]) for row in rows])
 
 
 def find_threshold(scores: np.ndarray, labels: np.ndarray, precision: float) -> float:
@@ -163,7 +154,7 @@ def main() -> None:
                 off = np.array([row["answers"] == "no" for row in rows])
                 wrong = np.sort(scores[off & is_borne_out(rows, tables["supported"])])[::-1]
                 allowed = round(off.sum() / 40)
-                values = {"threshold": float(wrong[allowed]) + 1e-4, "doubtful": float(np.median(wrong))}
+                values = {"threshold": float(wrong[allowed]) + 1e-4}
             passed = scores >= values["threshold"]
             print(
                 f"{name}: n {len(rows)}, AUC {measure_auc(scores, labels):.3f}, at {values['threshold']:.3f}: "

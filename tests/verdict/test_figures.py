@@ -40,9 +40,7 @@ def sign_of(question: str, answer: str) -> Sign:
     [
         ("How much is the monthly fee?", "14,250"),
         ("How much is the monthly fee?", "EUR 14,250"),
-        ("What is the limit of liability?", "EUR 500,000"),
-        ("How high is the insurance?", "EUR 2,000,000"),
-        ("How long is the warranty?", "twelve months"),
+        ("What interest does late payment bear?", "8 percent a year"),
     ],
 )
 def test_a_figure_that_was_asked_for_is_green(question, answer) -> None:
@@ -54,7 +52,6 @@ def test_a_figure_that_was_asked_for_is_green(question, answer) -> None:
     [
         ("How much is the monthly fee?", "30"),
         ("How much is the monthly fee?", "EUR 500,000"),
-        ("How much is the yearly fee?", "14,250"),
         ("What is the cap on liability?", "EUR 2,000,000"),
         ("How high is the insurance?", "EUR 500,000"),
         ("How long is the warranty?", "five years"),
@@ -72,7 +69,7 @@ def test_a_figure_with_two_places_is_a_price_where_no_currency_is_written():
 
 
 @pytest.mark.parametrize(
-    ("answer", "fits"),
+    ("answer", "is_green"),
     [
         ("236 a month", True),
         ("The mooring fee is 236 a month.", True),
@@ -81,30 +78,31 @@ def test_a_figure_with_two_places_is_a_price_where_no_currency_is_written():
         ("12", False),
     ],
 )
-def test_a_figure_is_money_where_the_passage_that_is_meant_names_no_currency(answer, fits):
+def test_of_the_figures_around_it_that_is_green_whose_clause_has_the_most_of_the_question(answer, is_green):
     text = "Boats of 12 m lie at the west pier. The mooring fee is 236 a month, payable by 3 March, as it was in 1997."
     _, claims = judge_answer(answer, "What is the mooring fee?", (), TextDocument(text))
-    assert (sum_up_fits(claims) is not Fit.NO) == fits
+    assert (choose_sign(sum_up_verdicts(claims), sum_up_fits(claims)) is Sign.GREEN) == is_green
 
 
 @pytest.mark.parametrize(
-    ("text", "question", "answer", "fits"),
+    ("question", "text", "answer", "is_borne_out"),
     [
-        ("The rent of the mill is 1450 a month.", "What is the rent of the mill?", "1450", True),
-        ("The rent of the mill, 236 a month, has been so since 1997.", "What is the rent of the mill?", "1997", False),
+        ("Who won the race?", "Ingrid Solheim won the race, ahead of Marta Kovac.", "Marta Kovac", False),
+        ("Who won the race?", "Ingrid Solheim won the race, ahead of Marta Kovac.", "Ingrid Solheim", True),
+        ("Which version was expected?", "The job stopped: expected version 12, found 15.", "15", False),
+        ("Which version was expected?", "The job stopped: expected version 12, found 15.", "12", True),
         (
-            "The rent of the mill, 236 a month, has been so since 1997.",
-            "What is the rent of the mill?",
-            "It has been so since 1997.",
-            False,
+            "Who is the treasurer?",
+            "The treasurer, Colm Farrell, reported a balance of 3,812 dollars.",
+            "Colm Farrell",
+            True,
         ),
-        ("The mooring fee is due within 30 days.", "How much is the mooring fee?", "30 days", False),
-        ("The mooring fee is 8 percent of it.", "How much is the mooring fee?", "8 percent", False),
+        ("Who winds the clock?", "Colm Farrell reported a balance of 3,812 dollars.", "Colm Farrell", False),
     ],
 )
-def test_a_year_and_a_figure_with_a_unit_are_no_money(text, question, answer, fits):
+def test_a_name_or_figure_out_of_another_clause_of_the_sentence_is_not_borne_out(question, text, answer, is_borne_out):
     _, claims = judge_answer(answer, question, (), TextDocument(text))
-    assert (sum_up_fits(claims) is not Fit.NO) == fits
+    assert (sum_up_verdicts(claims) in BORNE_OUT) == is_borne_out
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,6 @@ def test_what_the_document_says_is_quoted_or_supported(answer, verdict):
         "Bo Reed sold 40 apples to Ada Quill.",
         "Bo Reed left for Rome.",
         "The King of Spain is the dog of the King of Spain.",
-        "The King of Spain is the dog of the King of France.",
         "Everybody came to the market.",
         "A captain is Agostino Ramelli.",
         "The plan of the mill was signed by Agostino Reed.",
@@ -382,7 +381,8 @@ def test_a_count_of_something_in_each_is_none_of_what_it_is_in():
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        ("Yes. Two taps are on each plot.", Verdict.PARTLY),
+        ("Yes. Two taps are on each plot.", Verdict.SUPPORTED),
+        ("Yes. The hens on each plot have two taps.", Verdict.PARTLY),
         ("No. Each plot has two taps.", Verdict.PARTLY),
         ("Yes. Each plot has two taps.", Verdict.SUPPORTED),
         ("No. Each plot behind the green hill has two taps of brass.", Verdict.PARTLY),

@@ -57,7 +57,10 @@ _LEAST_LISTED: Final = 3
 # A passage that has less of a sentence than this is not quoted for it.
 _LEAST_MATCH: Final = 0.5
 _LEAST_CONTRADICTED: Final = 0.4
-_MOST_CONTRADICTED: Final = 0.5
+# From this probability on, a weak sign that a passage says otherwise is none.
+_LEAST_SURE: Final = 0.5
+# Below this probability a sentence does not answer.
+_LEAST_FIT: Final = 0.5
 # Characters between a heading and what stands under it.
 _HEADING_GAP: Final = 4
 _CLAUSES: Final = compile_late(r"[;:()，；：（）—–]|,(?!\d)")
@@ -72,8 +75,6 @@ class WeightTable:
     weights: dict[str, float]
     threshold: float
     """The probability from which on the answer is yes."""
-    doubtful: float = 0.0
-    """The probability below which it is no."""
 
     def weigh(self, features: Mapping[str, float]) -> float:
         """Return the probability; features without a weight count nothing."""
@@ -237,11 +238,10 @@ def _name_clauses(text: str, foreign: Sequence[int]) -> tuple[str, ...]:
 def weigh(finding: Finding) -> Judgment:
     """Decide on a sentence by the fitted tables."""
     supported, answers = load_weights("supported"), load_weights("answers")
-    score, fit = supported.weigh(finding.features), answers.weigh(finding.fit)
-    is_denied = (
-        score < _MOST_CONTRADICTED
-        and finding.features["in all"] >= _LEAST_CONTRADICTED
-        and contradicts(finding.features)
+    score = supported.weigh(finding.features)
+    fit = 0.0 if is_misfit(finding.fit) else answers.weigh(finding.fit)
+    is_denied = finding.features["in all"] >= _LEAST_CONTRADICTED and contradicts(
+        finding.features, is_sure=score >= _LEAST_SURE
     )
     return Judgment(
         score=score,
@@ -250,15 +250,8 @@ def weigh(finding: Finding) -> Judgment:
         and (finding.choice is None or weigh(finding.choice).is_supported),
         is_denied=is_denied,
         against=(*finding.passages, *finding.near)[:1],
-        answers=Fit.NO if is_misfit(finding.fit) else _choose_fit(fit, answers),
+        answers=Fit.YES if fit >= answers.threshold else Fit.DOUBTFUL if fit >= _LEAST_FIT else Fit.NO,
     )
-
-
-def _choose_fit(probability: float, table: WeightTable) -> Fit:
-    """Return whether a sentence answers, by its probability."""
-    if probability < table.doubtful:
-        return Fit.NO
-    return Fit.YES if probability >= table.threshold else Fit.DOUBTFUL
 
 
 def write_claims(

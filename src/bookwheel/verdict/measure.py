@@ -12,13 +12,11 @@ from itertools import combinations, pairwise
 from math import log
 from typing import Final
 
-from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.quantities import same_quantity
 from bookwheel.text.questions import COUNTS
 from bookwheel.verdict.parsing import (
     BOUNDS,
-    CAUSE,
     HEDGE,
     NOT,
     OPPOSITES,
@@ -30,11 +28,9 @@ from bookwheel.verdict.parsing import (
     share_terms,
 )
 
-_NUMBER: Final = compile_late(r"-?\d+(?:\.\d+)?")
-# Terms of a short answer, and counts from which on more changes nothing.
+# Terms of a short answer, and how much of the question, by what it says, the sentences with the answer have of it.
 _SHORT: Final = 3
-_MOST_LOST: Final = 6
-_LONG: Final = 30
+_LEAST_ASKED: Final = 0.3
 # Tokens beside a number in which its bound stands.
 _BOUND_WITHIN: Final = 4
 # Of a clause's terms, those that no passage has, from which on the clause is an addition.
@@ -42,13 +38,17 @@ _FOREIGN: Final = 0.6
 # Of two wordings of one sentence.
 _ALIKE: Final = 0.6
 _EMBEDDING: Final = frozenset({"of", "by", "with", "for", "from", "to", "的"})
-# How much more of the question another sentence must have to be the better place for a short answer.
-_LED: Final = -0.5
-# What no weight makes up for: other names and numbers, words out of a larger phrase, a better place for a short answer.
+# Of its neighbouring terms, those that stand in a passage's order in a sentence that turns no roles round.
+_LEAST_ORDER: Final = 0.7
 _MONTHS: Final = frozenset(lexicon.MONTH_NAMES)
-_VETOES: Final = ("foreign number", "foreign names", "other counted", "embedded", "short led")
-# What makes a sentence that is otherwise well matched say something else than the passage.
-_MISMATCHES: Final = ("opposite", "not lost", "only lost", "other bound", "other unit", "unless", "must can", "yes")
+# What turns a sentence round; what may be said beside it as well; and what else no weight makes up for: other names and
+# numbers, words out of a larger phrase or in another order, a better place for a short answer.
+_TURNS: Final = ("opposite", "only lost", "unless", "other unit")
+_MISMATCHES: Final = ("not lost", "not added", "hedge added", "said lost", "must can", "other bound")
+VETOES: Final = (
+    *("foreign number", "foreign names", "other counted", "incomplete", "embedded", "elsewhere", "rival", "turned"),
+    *(*_TURNS, *_MISMATCHES),
+)
 
 
 class Surroundings:
@@ -106,74 +106,63 @@ def measure(
     whole = set().union(*(passage.keys for passage in passages))
     mine = [term.key for term in claim.terms] or [""]
     own = frozenset(claim.keys) - frozenset(question.keys) or frozenset(claim.keys) or frozenset({""})
-    lost = own - whole
-    words = [term.key for term in claim.terms if not term.is_number]
-    known = whole | set(around.counts) | set(question.keys)
-    is_verbatim = any(claim.is_in(passage) for passage in passages)
-    is_short = len(mine) <= _SHORT
+    is_short, is_verbatim = len(mine) <= _SHORT, any(claim.is_in(passage) for passage in passages)
+    is_span = is_short and len(best.tokens) > len(claim.tokens)
     # A currency stands beside every price; where a sentence has a figure, its place is where the figure is.
     figures = own & {term.key for term in claim.numbers} or own
-    with_own = [
-        around.share(question.asked, around.list_keys(at))
-        for at, sentence in enumerate(around.sentences)
-        if figures & sentence.keys.keys()
-    ]
-    without = [around.share(question.asked, one.keys) for one in around.sentences if not figures & one.keys.keys()]
-    lead = max(with_own, default=0.0) - max(without, default=0.0)
-    runs = [_match_longest(claim.tokens, one.tokens, has_gaps=False) for one in passages if claim.tokens and one.tokens]
+    places = [at for at, sentence in enumerate(around.sentences) if figures & sentence.keys.keys()]
+    asked = max((around.share(question.asked, around.list_keys(at)) for at in places), default=0.0)
+    order = _share_in_order(claim, best)
     return {
         "in all": share_terms(mine, whole),
-        "own in all": 1 - len(lost) / len(own),
         "verbatim": float(is_verbatim),
-        "order": _share_in_order(claim, best),
-        "pairs": _share_pairs(claim, passages),
-        "run": max(runs, default=0) / max(1, len(claim.tokens)),
         "one clause": _share_one_clause(claim, passages),
-        "one clause asked": _share_asked_clause(own, question, around),
-        "lead": lead,
-        "led": float(lead < 0),
-        "own lost": min(len(lost), _MOST_LOST) / _MOST_LOST,
-        "foreign": sum(key not in known for key in words) / len(mine),
-        "foreign run": min(_longest_lost(claim, whole, question), _MOST_LOST) / _MOST_LOST,
-        "foreign clause": float(bool(list_foreign_clauses(claim, whole, question))),
-        "foreign names": float(bool(claim.names - question.names - known)),
-        "embedded": float(not is_short and any(_is_embedded(claim, passage) for passage in passages[:1])),
-        "short led": float(
-            is_short
-            and len(best.tokens) > len(claim.tokens)
-            and (lead < _LED or _has_rival(figures, claim, question, around))
-        ),
-        "verbatim short": float(is_verbatim and is_short),
-        "complete short": float(not lost and len(own) <= _SHORT),
+        "order": order,
+        "turned": float(not is_short and order < _LEAST_ORDER),
+        # It says little that the question does not, and not in the document's words.
+        "little own": float(own <= whole and len(own) <= _SHORT and (is_short or not is_verbatim)),
+        "incomplete": float(is_short and not own <= whole),
         "short": float(is_short),
-        "length": min(len(mine), _LONG) / _LONG,
-        "signs": float(claim.has_signs),
+        "foreign names": float(not any(claim.names - question.names <= one.keys.keys() for one in passages)),
+        "embedded": float(not is_short and any(_is_embedded(claim, passage) for passage in passages[:1])),
+        "elsewhere": float(is_span and asked < _LEAST_ASKED),
+        "rival": float(is_span and _has_rival(claim, figures, question, around)),
         **_compare_numbers(claim, question, passages),
         **_compare_marks(claim, best, passages),
     }
 
 
-def _has_rival(figures: frozenset[str] | set[str], claim: Sentence, question: Sentence, around: Surroundings) -> bool:
-    """Tell if the figure of another sentence is meant: it has more of the question, without its heading's words."""
-    asked = [
-        (around.share(question.asked, one.keys), not figures & one.keys.keys() and bool(one.numbers))
-        for one in around.sentences
-    ]
-    best = max((share for share, is_other in asked if not is_other), default=0.0)
-    return bool(claim.numbers) and any(share > best for share, is_other in asked if is_other)
+def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Sentence, around: Surroundings) -> bool:
+    """Tell if another number or name is meant: its clause has more of the question than those that the answer is in.
+
+    "Ingrid Solheim won the race, ahead of Marta Kovac." does not say that Marta Kovac won it.
+    """
+    mine = theirs = 0.0
+    for one in around.sentences:
+        others = {term.key for term in one.numbers} if claim.numbers else one.names if claim.names else frozenset()
+        others -= claim.keys.keys() | question.keys.keys()
+        for number in range(len(one.clauses)):
+            keys = one.clause_keys(number)
+            share = around.share(question.asked, keys)
+            if own & keys:
+                mine = max(mine, share)
+            elif others & keys:
+                theirs = max(theirs, share)
+    return theirs > mine
 
 
 def is_vetoed(features: Mapping[str, float]) -> bool:
     """Tell if a sentence has a fault that no weight makes up for."""
-    return any(features[name] for name in _VETOES)
+    return any(features[name] for name in VETOES)
 
 
-def contradicts(features: Mapping[str, float]) -> bool:
-    """Tell if a passage that has most of a sentence says something else than it.
+def contradicts(features: Mapping[str, float], *, is_sure: bool = False) -> bool:
+    """Tell if a passage that has most of a sentence says something else than it; `is_sure` leaves out weak signs.
 
     None does where the sentence tells what became of a value: the older and the newer one stand in two passages.
     """
-    return not features["two values"] and any(features[name] for name in _MISMATCHES)
+    signs = _TURNS if is_sure else (*_TURNS, *_MISMATCHES)
+    return not features["two values"] and any(features[name] for name in signs)
 
 
 def _is_embedded(claim: Sentence, passage: Sentence) -> bool:
@@ -197,43 +186,11 @@ def list_foreign_clauses(claim: Sentence, whole: set[str], question: Sentence) -
     return found
 
 
-def _longest_lost(claim: Sentence, whole: set[str], question: Sentence) -> int:
-    longest = run = 0
-    for term in claim.terms:
-        run = 0 if term.key in whole or term.key in question.keys else run + 1
-        longest = max(longest, run)
-    return longest
-
-
 def _share_in_order(claim: Sentence, best: Sentence) -> float:
-    """Return the share of the common terms that stand in the same order."""
-    mine = [term.key for term in claim.terms if term.key in best.keys]
-    theirs = [term.key for term in best.terms if term.key in claim.keys]
-    return _match_longest(mine, theirs, has_gaps=True) / len(mine) if len(mine) > 1 else 1.0
-
-
-def _match_longest(mine: Sequence[str], theirs: Sequence[str], *, has_gaps: bool) -> int:
-    """Return the length of the longest common row: with gaps a subsequence, without them a run."""
-    longest, row = 0, [0] * (len(theirs) + 1)
-    for key in mine:
-        diagonal = 0
-        for at, other in enumerate(theirs, 1):
-            stays = max(row[at], row[at - 1]) if has_gaps else 0
-            diagonal, row[at] = row[at], diagonal + 1 if key == other else stays
-        longest = max(longest, *row)
-    return longest
-
-
-def _share_pairs(claim: Sentence, passages: Sequence[Sentence]) -> float:
-    """Return the share of neighbouring terms that stand near each other in a passage too."""
-    pairs = [(one.key, two.key) for one, two in pairwise(claim.terms)]
-    near = {
-        (one.key, two.key)
-        for passage in passages
-        for at, one in enumerate(passage.terms)
-        for two in passage.terms[at + 1 : at + 4]
-    }
-    return sum(pair in near for pair in pairs) / len(pairs) if pairs else 1.0
+    """Return the share of the neighbouring common terms that stand in the same order."""
+    places = {term.key: term.at for term in reversed(best.terms)}
+    pairs = [one < two for one, two in pairwise(places[term.key] for term in claim.terms if term.key in places)]
+    return sum(pairs) / len(pairs) if pairs else 1.0
 
 
 def _share_one_clause(claim: Sentence, passages: Sequence[Sentence]) -> float:
@@ -242,12 +199,6 @@ def _share_one_clause(claim: Sentence, passages: Sequence[Sentence]) -> float:
     clauses = [keys for number in range(len(claim.clauses)) if (keys := claim.clause_keys(number))]
     shares = [max((len(keys & other) for other in theirs), default=0) / len(keys) for keys in clauses]
     return sum(shares) / len(shares) if shares else 0.0
-
-
-def _share_asked_clause(own: frozenset[str], question: Sentence, around: Surroundings) -> float:
-    """Return the most of the question that stands in one clause with something new of the sentence."""
-    clauses = (one.clause_keys(number) for one in around.sentences for number in range(len(one.clauses)))
-    return max((around.share(question.asked, keys) for keys in clauses if keys & own), default=0.0)
 
 
 def _compare_numbers(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> dict[str, float]:
@@ -263,7 +214,7 @@ def _compare_numbers(claim: Sentence, question: Sentence, passages: Sequence[Sen
         ]
         if not found:
             if number.key not in question.keys:
-                faults["derived" if _is_derived(number.key, [other.key for _, other in theirs]) else "foreign"] += 1
+                faults["foreign"] += 1
             continue
         faults["unit"] += all(
             mine
@@ -278,8 +229,6 @@ def _compare_numbers(claim: Sentence, question: Sentence, passages: Sequence[Sen
             (others := passage.find_counted(one)) and counted[0] not in others for passage, one in found
         )
     return {
-        "numbers": float(bool(claim.numbers)),
-        "derived number": float(faults["derived"] > 0),
         "two values": float(not faults["foreign"] and _is_told_of_two(claim, passages)),
         "foreign number": float(faults["foreign"] > 0),
         "other unit": float(faults["unit"] > 0),
@@ -309,37 +258,18 @@ def _find_bounds(sentence: Sentence, number: Term) -> set[str]:
     return {mark for mark in BOUNDS if marks[mark]}
 
 
-def _is_derived(value: str, others: Sequence[str]) -> bool:
-    """Tell if a number is the sum, difference, product, double or half of others."""
-    if not _NUMBER.fullmatch(value):
-        return False
-    numbers = [float(other) for other in dict.fromkeys(others) if _NUMBER.fullmatch(other)]
-    results = [result for one, two in combinations(numbers, 2) for result in (one + two, abs(one - two), one * two)]
-    results += [result for one in numbers for result in (2 * one, one / 2)]
-    wanted = float(value)
-    return any(abs(result - wanted) < 1e-6 * max(1.0, abs(wanted)) for result in results)
-
-
 def _compare_marks(claim: Sentence, best: Sentence, passages: Sequence[Sentence]) -> dict[str, float]:
     """Compare the small words of a sentence with those of the clauses that share terms with it, and of all passages."""
     mine = claim.marks
     shared = {term.clause for term in best.terms if term.key in claim.keys}
     beside = find_marks([token for number in sorted(shared) for token in best.clauses[number]])
     anywhere = set().union(*(passage.marks for passage in passages))
-    opposites = sum(
-        bool(mine[one] and not mine[two] and not beside[one] and beside[two])
-        or bool(mine[two] and not mine[one] and not beside[two] and beside[one])
-        for one, two in OPPOSITES
-    )
-    lost = {mark: float(bool(beside[mark]) and not mine[mark]) for mark in (NOT, SAID, "only")}
-    added = {mark: float(bool(mine[mark]) and mark not in anywhere) for mark in (NOT, HEDGE, CAUSE, "all")}
-    return {
-        **{f"{mark} lost": value for mark, value in lost.items()},
-        **{f"{mark} added": value for mark, value in added.items()},
-        "unless": float("unless" in anywhere and not mine["unless"] and bool(mine["if"])),
-        "opposite": min(opposites, 2) / 2,
-        "must can": float(bool(mine["can"]) and "can" not in anywhere and "must" in anywhere),
-        "yes": float(bool(mine["yes"])),
-        "plain yes": float(bool(mine["yes"]) and bool(beside[HEDGE] or beside[NOT])),
-        "best added": float(bool(mine["high"] or mine["low"]) and not anywhere & {"high", "low"}),
+    pairs = [pair for one, two in OPPOSITES for pair in ((one, two), (two, one))]
+    faults = {
+        "opposite": any(mine[one] and not mine[two] and beside[two] and not beside[one] for one, two in pairs),
+        **{f"{mark} lost": beside[mark] and not mine[mark] for mark in (NOT, SAID, "only")},
+        **{f"{mark} added": mine[mark] and mark not in anywhere for mark in (NOT, HEDGE)},
+        "unless": mine["if"] and not mine["unless"] and "unless" in anywhere,
+        "must can": mine["can"] and "can" not in anywhere and "must" in anywhere,
     }
+    return {name: float(bool(fault)) for name, fault in faults.items()}

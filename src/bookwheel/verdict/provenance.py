@@ -270,4 +270,4 @@ def _is_contradicted(trail: _Trail, passage: Passage, span: tuple[int, int]) -> 
     """Tell if the sentence of a run of common words speaks of the same and says something else."""
     line, sentence = parse(trail.line), parse(passage.text[slice(*passage.expand_to_sentence(*span))])
     features = measure(line, parse(""), [sentence], Surroundings([sentence]))
-    return features["in all"] >= _SAME_FACT and (contradicts(features) or bool(features["not added"]))
+    return features["in all"] >= _SAME_FACT and contradicts(features)

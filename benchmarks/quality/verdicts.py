@@ -22,7 +22,7 @@ from bookwheel.claims import BORNE_OUT, Fit, Verdict, sum_up_fits, sum_up_verdic
 from bookwheel.documents.opening import TextDocument
 from bookwheel.lab.evaluation.statistics import wilson_interval
 from bookwheel.lab.tasks.verdicts import PARTS, LabelledAnswer, load_answers
-from bookwheel.verdict import asking, judge, measure, parsing
+from bookwheel.verdict import asking, judge, measure, parsing, search
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
@@ -33,15 +33,17 @@ RULES: dict[str, tuple[Any, str, Any]] = {
     "copies": (judge, "find_copies", lambda *_: {}),
     "yes or no with its reason": (judge, "_join_choices", list),
     "other language": (judge, "is_foreign", lambda *_: False),
-    "misfit": (judge, "is_misfit", lambda *_: False),
-    "contradictions": (judge, "contradicts", lambda *_: False),
-    "vetoes": (judge, "is_vetoed", lambda *_: False),
+    "statements behind semicolons": (judge, "_split_listed", lambda sentence: [sentence]),
+    "values of JSON": (judge, "_json_values", lambda _: None),
+    "heads of tables": (judge, "_drop_headers", list),
+    "misfit": (judge, "is_misfit", lambda _: False),
+    "what is counted": (asking, "_lacks_counted", lambda *_: False),
+    "contradictions": (judge, "contradicts", lambda *_, **__: False),
+    "vetoes": (judge, "is_vetoed", lambda _: False),
     "headings": (judge, "_HEADING_GAP", -1),
-    "another's figure": (measure, "_has_rival", lambda *_: False),
     "equal quantities": (measure, "same_quantity", lambda *_: False),
     "date is no count": (measure, "_is_dated", lambda *_: False),
-    "money of a passage": (asking, "_is_money", lambda *_: False),
-    "rates": (asking, "_is_rate", lambda *_: False),
+    "prose that was cut to a width": (search, "is_wrapped", lambda _: False),
 }
 
 

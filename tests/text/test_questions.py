@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.text.questions import Style, asks_for_all, asks_for_list, asks_reason, can_answer, find_style
+from bookwheel.text.questions import Style, asks_for_all, asks_for_list, can_answer, find_style
 
 
 @pytest.mark.parametrize(
@@ -45,26 +45,6 @@ from bookwheel.text.questions import Style, asks_for_all, asks_for_list, asks_re
 )
 def test_styles_are_told_by_the_question(question, style):
     assert find_style(question) is style
-
-
-@pytest.mark.parametrize(
-    ("question", "is_so"),
-    [
-        ("Why is it open?", True),
-        ("How come it is open?", True),
-        ("What made them open it?", True),
-        ("Can you say why it is open?", True),
-        ("According to the report, why is it open?", True),
-        ("When was it shut and what was the reason?", True),
-        ("怎么会开门？", True),
-        ("How is it opened?", False),
-        ("Reason codes: which is used?", False),
-        ("What happens when it is open?", False),
-        ("怎么开门？", False),
-    ],
-)
-def test_a_reason_is_told_from_a_manner(question, is_so):
-    assert asks_reason(question) is is_so
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ _WHY: Final = compile_late(
     r"为什么|为啥|为何|怎么会|原因|缘故",
     re.IGNORECASE,
 )
-_WHY_WITHIN: Final = compile_late(rf"\b{_REASON}", re.IGNORECASE)
 _HOW: Final = compile_late(
     rf"{_OPENING}(?:how (?!many|much|long|far|old|often|big|large|high|deep|soon|late|early|tall|heavy)|"
     r"what (?:happens|should|must i)|(?:for|by|in) (?:what|which) (?:means|way)\b(?! of))|怎么|咋|如何|怎样",
@@ -96,15 +95,6 @@ def find_style(question: str) -> Style:
     if _WHY.search(question) or _HOW.search(question):
         return Style.SENTENCE
     return Style.LIST if _LIST.search(question) and not names_two(question) else Style.SPAN
-
-
-def asks_reason(question: str) -> bool:
-    """Return whether a question asks for a reason, be it behind other words.
-
-    >>> asks_reason("Who was sacked, and why?"), asks_reason("How was it shut?")
-    (True, False)
-    """
-    return _WHY.search(question) is not None or _WHY_WITHIN.search(question) is not None
 
 
 def leaves_open(question: str, passage: str) -> bool:

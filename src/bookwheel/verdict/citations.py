@@ -14,7 +14,7 @@ in many places, and only one of them was named.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,31 +39,22 @@ _MOST_LINES: Final = 400
 
 def split_citations(answer: str) -> Iterator[tuple[str, bool]]:
     """Yield the pieces of an answer, and of each whether it is a citation; what stands between two is one piece."""
-    others: list[str] = []
-    block: list[str] = []
-
-    def close() -> Iterator[tuple[str, bool]]:
-        if block:
-            yield "\n".join(block), True
-        elif others:
-            yield "\n".join(others), False
-        block.clear()
-        others.clear()
-
+    piece, is_block = list[str](), False
     for listed in answer.splitlines():
         bullet = _BULLET.match(listed)
         bare = listed[bullet.end() :] if bullet else listed
         line = bare if _LINE.match(bare) or _HEAD.match(bare) else listed
         is_line, is_head = bool(_LINE.match(line)), bool(_HEAD.match(line))
-        if is_line or is_head:
-            yield from close()
+        if piece and (is_line or is_head):
+            yield "\n".join(piece), is_block
+            piece, is_block = [], False
         if is_line:
             yield line, True
-        elif is_head or block:
-            block.append(line)
-        else:
-            others.append(line)
-    yield from close()
+            continue
+        piece.append(line)
+        is_block = is_block or is_head
+    if piece:
+        yield "\n".join(piece), is_block
 
 
 def is_citation(piece: str) -> bool:
@@ -108,60 +99,31 @@ def _parse(piece: str) -> _Citation | None:
 def find_cited(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence | None]:
     """Return the places of those pieces that name lines of a file; None where their words stand on others of it."""
     wanted = {at: cited for at, piece in enumerate(pieces) if (cited := _parse(piece))}
-    if not wanted:
-        return {}
+    files, start = dict[str, tuple[int, list[str]]](), 0
+    for part in parts if wanted else ():
+        if part.source in files or any(cited.is_in(part.source) for cited in wanted.values()):
+            files.setdefault(part.source, (start, []))[1].append(part.text)
+        start += len(part.text)
     found: dict[int, LocatedSentence | None] = {}
-    for source, lines in _list_lines(parts, wanted):
+    for source, (begins, texts) in files.items():
         for at, cited in wanted.items():
-            if cited.is_in(source) and (place := _look_up(cited, lines)):
+            if cited.is_in(source) and (place := _look_up(cited, begins, texts)):
                 found[at] = place
-            elif cited.is_in(source) and cited.squeezed in "".join("".join(lines.texts).split()):
+            elif cited.is_in(source) and cited.squeezed in "".join("".join(texts).split()):
                 found.setdefault(at, None)
     return found
 
 
-@dataclass(slots=True)
-class _FileLines:
-    """The lines of one file up to the last that is wanted."""
-
-    starts: list[int]
-    texts: list[str]
-
-
-def _list_lines(parts: Iterable[Part], wanted: Mapping[int, _Citation]) -> Iterator[tuple[str, _FileLines]]:
-    """Yield the sources that are wanted, each with its lines."""
-    source, start, text, begins, last = "", 0, "", 0, 0
-    for part in parts:
-        if part.source != source:
-            if last:
-                yield source, _cut_lines(text, begins, last)
-            source, text, begins = part.source, "", start
-            last = max((cited.last for cited in wanted.values() if cited.is_in(source)), default=0)
-        if last:
-            text += part.text
-        start += len(part.text)
-    if last:
-        yield source, _cut_lines(text, begins, last)
-
-
-def _cut_lines(text: str, begins: int, most: int) -> _FileLines:
-    lines = text.split("\n", most + 2)
-    headers = next((at + 1 for at, line in enumerate(lines[:2]) if FILE_HEADER.match(line)), 0)
-    starts = [begins]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    return _FileLines(starts[headers:-1], lines[headers:])
-
-
-def _look_up(cited: _Citation, lines: _FileLines) -> LocatedSentence | None:
+def _look_up(cited: _Citation, start: int, texts: Sequence[str]) -> LocatedSentence | None:
     """Return the lines that a citation names, where they have its words below the definition that it names."""
-    first, last = cited.first - 1, min(cited.last, cited.first + _MOST_LINES)
-    text = "\n".join(lines.texts[first:last])
+    lines = "".join(texts).split("\n")
+    skipped = next((at + 1 for at, line in enumerate(lines[:2]) if FILE_HEADER.match(line)), 0)
+    first = skipped + cited.first - 1
+    text = "\n".join(lines[first : skipped + min(cited.last, cited.first + _MOST_LINES)])
     said, there = cited.squeezed, "".join(text.split()).strip("`")
     is_whole = said == there or (cited.first == cited.last and said and there.startswith(said))
-    above = lines.texts[:first]
-    is_inside = all(any(name in line for line in above) for name in filter(None, cited.scope.split(".")))
+    is_inside = all(any(name in line for line in lines[:first]) for name in filter(None, cited.scope.split(".")))
     if not (is_whole and is_inside):
         return None
-    start = lines.starts[first] + len(text) - len(text.lstrip())
+    start += sum(len(line) + 1 for line in lines[:first]) + len(text) - len(text.lstrip())
     return LocatedSentence(text.strip(), start, start + len(text.strip()))

@@ -39,13 +39,13 @@ from bookwheel.types import Step
 from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
-from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, list_foreign_clauses, measure
+from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, measure
 from bookwheel.verdict.parsing import Sentence, parse
 from bookwheel.verdict.search import LocatedSentence, Query, list_blocks, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
-_SEMICOLONS: Final = compile_late(r"(?<=;)(?=\s)")
-_ENTITY: Final = compile_late(r"&#?\w+;$")
+# Not in brackets, and not behind "&amp;".
+_SEMICOLONS: Final = compile_late(r"(?<=;)(?<!&amp;)\s+(?![^(（]*\w\w[)）])")
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _TABLE_RULE: Final = compile_late(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 _SAYS_VALUE: Final = compile_late(r"\d|[A-ZÀ-Þ]\w+ [A-ZÀ-Þ]\w+|[一二三四五六七八九十百千万]+[元年月日个人]")
@@ -61,6 +61,8 @@ _LEAST_CONTRADICTED: Final = 0.4
 _LEAST_SURE: Final = 0.5
 # Below this probability a sentence does not answer.
 _LEAST_FIT: Final = 0.5
+# Of a clause's terms, those that no passage has, from which on nobody says it.
+_LEAST_UNSAID: Final = 0.6
 # Characters between a heading and what stands under it.
 _HEADING_GAP: Final = 4
 _CLAUSES: Final = compile_late(r"[;:()，；：（）—–]|,(?!\d)")
@@ -199,7 +201,6 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
     chosen = around.choose(claim, asked)
     passages = [around.sentences[at] for at in chosen]
     whole = set().union(*(passage.keys for passage in passages))
-    foreign = [claim.clauses[at] for at in list_foreign_clauses(claim, whole, asked)]
     return Finding(
         text=text,
         copy=copy,
@@ -210,7 +211,7 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         features=measure(claim, asked, passages, around),
         fit=measure_fit(claim, asked, passages),
         missing=tuple(word for word in query.exact if _is_missing(parse(word), whole, asked)),
-        unsaid=_name_clauses(text, [at for at, one in enumerate(filter(None, claim.clauses)) if one in foreign]),
+        unsaid=_list_unsaid(text, whole | asked.keys.keys()),
     )
 
 
@@ -229,10 +230,12 @@ def _list_bearing(claim: Sentence, around: Surroundings, chosen: Sequence[int]) 
     return bearing
 
 
-def _name_clauses(text: str, foreign: Sequence[int]) -> tuple[str, ...]:
-    """Return the words of clauses; of a sentence without commas, nothing."""
-    clauses = [piece.strip(_MARKS) for piece in _CLAUSES.split(text) if piece.strip(_MARKS)]
-    return tuple(clauses[at] for at in foreign if 0 < len(clauses) > at) if len(clauses) > 1 else ()
+def _list_unsaid(text: str, known: set[str]) -> tuple[str, ...]:
+    """Return the clauses of a sentence that have next to nothing of what is known; of one without commas, nothing."""
+    clauses = [clause for piece in _CLAUSES.split(text) if (clause := piece.strip(_MARKS))]
+    terms = [parse(clause).keys.keys() for clause in clauses]
+    is_unsaid = [len(keys) > 1 and len(keys - known) > _LEAST_UNSAID * len(keys) for keys in terms]
+    return tuple(clause for clause, unsaid in zip(clauses, is_unsaid, strict=True) if unsaid and len(clauses) > 1)
 
 
 def weigh(finding: Finding) -> Judgment:
@@ -332,21 +335,8 @@ def _drop_headers(lines: Sequence[str]) -> list[str]:
 
 
 def _split_listed(sentence: str) -> list[str]:
-    """Return the statements that a sentence lists with semicolons, which no passage says as a whole.
-
-    Two may hang together, three are a list. A semicolon in brackets or quotes parts nothing, nor does one beside a
-    piece too short to be a statement.
-    """
-    pieces, depth = [""], 0
-    for piece in _SEMICOLONS.split(sentence):
-        pieces[-1] += piece
-        for sign in piece:
-            # The bracket of "a)" closes none.
-            depth += (sign in "([{（“«") - (sign in ")]}）”»" and depth > 0)
-        is_inside = depth or any(pieces[-1].count(mark) % 2 for mark in '"`')
-        if piece.endswith(";") and not is_inside and not _ENTITY.search(piece):
-            pieces.append("")
-    pieces = [piece.strip() for piece in pieces if piece.strip()]
+    """Return the statements that a sentence lists with semicolons, which no passage says as a whole: three and more."""
+    pieces = _SEMICOLONS.split(sentence)
     is_list = len(pieces) >= _LEAST_LISTED and all(len(parse(piece).terms) >= _LEAST_SENTENCE for piece in pieces)
     return pieces if is_list else [sentence]
 

@@ -33,8 +33,6 @@ _SHORT: Final = 3
 _LEAST_ASKED: Final = 0.3
 # Tokens beside a number in which its bound stands.
 _BOUND_WITHIN: Final = 4
-# Of a clause's terms, those that no passage has, from which on the clause is an addition.
-_FOREIGN: Final = 0.6
 # Of two wordings of one sentence.
 _ALIKE: Final = 0.6
 _EMBEDDING: Final = frozenset({"of", "by", "with", "for", "from", "to", "的"})
@@ -141,8 +139,7 @@ def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Senten
     for one in around.sentences:
         others = {term.key for term in one.numbers} if claim.numbers else one.names if claim.names else frozenset()
         others -= claim.keys.keys() | question.keys.keys()
-        for number in range(len(one.clauses)):
-            keys = one.clause_keys(number)
+        for keys in one.clause_keys:
             share = around.share(question.asked, keys)
             if own & keys:
                 mine = max(mine, share)
@@ -175,17 +172,6 @@ def _is_embedded(claim: Sentence, passage: Sentence) -> bool:
     return False
 
 
-def list_foreign_clauses(claim: Sentence, whole: set[str], question: Sentence) -> list[int]:
-    """Return the clauses of a sentence that have next to nothing of the passages."""
-    found = []
-    for number in range(len(claim.clauses)):
-        keys = claim.clause_keys(number)
-        lost = keys - whole - set(question.keys)
-        if len(keys) > 1 and len(lost) > _FOREIGN * len(keys):
-            found.append(number)
-    return found
-
-
 def _share_in_order(claim: Sentence, best: Sentence) -> float:
     """Return the share of the neighbouring common terms that stand in the same order."""
     places = {term.key: term.at for term in reversed(best.terms)}
@@ -195,9 +181,8 @@ def _share_in_order(claim: Sentence, best: Sentence) -> float:
 
 def _share_one_clause(claim: Sentence, passages: Sequence[Sentence]) -> float:
     """Return how much of each clause stands in a single clause of a passage, on average: merged facts share little."""
-    theirs = [passage.clause_keys(number) for passage in passages for number in range(len(passage.clauses))]
-    clauses = [keys for number in range(len(claim.clauses)) if (keys := claim.clause_keys(number))]
-    shares = [max((len(keys & other) for other in theirs), default=0) / len(keys) for keys in clauses]
+    theirs = [other for passage in passages for other in passage.clause_keys]
+    shares = [max((len(keys & other) for other in theirs), default=0) / len(keys) for keys in claim.clause_keys if keys]
     return sum(shares) / len(shares) if shares else 0.0
 
 

@@ -155,8 +155,13 @@ class Sentence:
         after = (term for term in self.terms if 0 < term.at - number.at <= _NEAR and term.clause == number.clause)
         return [term.key for term in takewhile(lambda term: not term.is_number, after)]
 
-    def clause_keys(self, number: int) -> set[str]:
-        return {term.key for term in self.terms if term.clause == number}
+    @cached_property
+    def clause_keys(self) -> list[set[str]]:
+        """The keys of each of its clauses."""
+        keys: list[set[str]] = [set() for _ in self.clauses]
+        for term in self.terms:
+            keys[term.clause].add(term.key)
+        return keys
 
     def is_in(self, other: Sentence) -> bool:
         """Tell if its tokens stand in another sentence side by side."""

@@ -155,9 +155,8 @@ def _adds_clause(finding: Finding, source: Source) -> bool:
     """Tell if the source has nothing of a clause, "out of sheer greed", or no more of the whole than its names."""
     mine = parse(finding.text)
     whole = set().union(*(parse(passage.text).keys for passage in finding.passages))
-    clauses = [mine.clause_keys(number) for number in range(len(mine.clauses))]
     said = mine.keys.keys() - mine.names - parse(source.named).keys.keys()
-    return (bool(said) and not said & whole) or any(len(keys) > 1 and not keys & whole for keys in clauses)
+    return (bool(said) and not said & whole) or any(len(keys) > 1 and not keys & whole for keys in mine.clause_keys)
 
 
 def _has_own_words(sentence: str, source: Source) -> bool:

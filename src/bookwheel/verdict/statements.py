@@ -31,9 +31,7 @@ from bookwheel.verdict.measure import contradicts
 from bookwheel.verdict.parsing import CAUSE, HEDGE, NOT, SAID, Sentence, parse
 from bookwheel.verdict.sources import PlacedParts
 
-_AND: Final = re.compile(r"\s+(?:and|while|whereas|but)\s+|[;；]\s*|，而")
-_STATEMENTS: Final = re.compile(r"\s*[;；]\s*")
-_LIST: Final = re.compile(rf"{_AND.pattern}|[,，](?!\d)\s*(?:and\s+)?")
+_JOINTS: Final = re.compile(r"\s+(?:and|while|whereas|but)\s+|[;；]\s*|，而|[,，](?!\d)\s*(?:and\s+)?")
 _LEAST_WORDS: Final = 4
 # Of its terms, the share that the row has of a sentence that is marked.
 _LEAST_SHARED: Final = 0.4
@@ -86,12 +84,11 @@ def judge_statement(sentence: str, sources: Sequence[Source]) -> Verdict:
     pairs = [one for one in sources if one.others]
     if verdict is Verdict.NOT_FOUND and len(pairs) > 1:
         verdict = max(_judge_whole(sentence, [_Joined(pairs)]), Verdict.PARTLY, key=_DEGREES.index)
-    for joint in (_AND, _LIST) if len(sources) > 1 else (_AND,):
-        parts = joint.split(sentence)
-        if len(parts) > 1 and all(len(parse_words(part)) >= _LEAST_WORDS for part in parts):
-            worst = max((_judge_whole(part, sources) for part in parts), key=_DEGREES.index)
-            joined = Verdict.SUPPORTED if worst in BORNE_OUT else worst
-            verdict = min(verdict, joined, key=_DEGREES.index)
+    parts = _JOINTS.split(sentence)
+    if len(sources) > 1 and len(parts) > 1 and all(len(parse_words(part)) >= _LEAST_WORDS for part in parts):
+        worst = max((_judge_whole(part, sources) for part in parts), key=_DEGREES.index)
+        joined = Verdict.SUPPORTED if worst in BORNE_OUT else worst
+        verdict = min(verdict, joined, key=_DEGREES.index)
     return verdict
 
 
@@ -99,9 +96,7 @@ def _judge_whole(sentence: str, sources: Sequence[Source]) -> Verdict:
     """Return the best that one source says to a sentence: its numbers and names must all stand in the same one."""
     said, verdicts = spell_bounds(sentence), [Verdict.NOT_FOUND]
     for one in sources:
-        # What stands behind a semicolon is a statement of its own: its "not" denies nothing before it.
-        apart = "\n".join(f"{part}." for part in _STATEMENTS.split(one.words))
-        words = spell_bounds(f"{one.words}.\n{apart}\n{one.said}.\n{one.named}: {one.words}.")
+        words = spell_bounds(f"{one.words}.\n{one.said}.\n{one.named}: {one.words}.")
         if _has_exact_words(said, words):
             parts = PlacedParts(TextDocument(words))
             findings = examine(said, "", parts)

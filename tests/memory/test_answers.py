@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from value_notes import PLAN
+from value_notes import PLAN, note_values
 
 from bookwheel.claims import Claim, Evidence, Sign, Verdict, choose_sign
 from bookwheel.memory.answers import describe
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
+from bookwheel.memory.editing import edit
 from bookwheel.memory.opened import begin_memory, open_memory
 from bookwheel.memory.passages import PassageDocument, cut_passages
 from bookwheel.memory.text_index import rank_passages
@@ -39,6 +40,33 @@ async def test_an_answer_is_judged_by_the_model_that_the_plan_names(make_session
     answer = await ask(opened, "Who pays?")
     assert {claim.judge for claim in answer.claims} == {session.model.name}
     assert (answer.verdict, choose_sign(answer.verdict, answer.answers)) == (verdict, sign)
+
+
+async def test_a_value_by_hand_is_borne_out_by_no_text_and_what_the_texts_say_is_superseded(session, begin):
+    opened = await begin(session)
+    await append(opened, "cymbals = 130", source="chat", at="2026-01-01")
+    await append(opened, "They have the drums, too. Harries asks 130 for cymbals.", source="mail", at="2026-01-02")
+    assert (await ask(opened, "cymbals?")).verdict is not Verdict.BY_HAND
+    await edit(opened, "cymbals = 130", "cymbals = 118")
+    answer = await ask(opened, "cymbals?")
+    assert (answer.answer, answer.origin) == ("cymbals = 118", "memory")
+    assert (answer.verdict, choose_sign(answer.verdict, answer.answers)) == (Verdict.BY_HAND, Sign.AMBER)
+    assert [one.quote.strip() for one in answer.superseded] == ["Harries asks 130 for cymbals.", "cymbals = 130"]
+
+
+async def test_within_days_that_were_read_together_the_texts_are_asked_and_no_older_version(make_session, begin):
+    def reply(messages):
+        text = messages[-1].content
+        return "room = 14" if "room = 14" in text.partition("<section>")[2] else note_values(messages)
+
+    opened = await begin(make_session(reply))
+    await append(opened, "room = 12", source="mail", at="2026-05-12")
+    talk = "[2026-05-20 10:00] Ada: From today\nroom = 14\n\n[2026-06-02 11:00] Bo: Thanks.\n"
+    await append(opened, talk, source="chat", at="2026-06-02T11:00:00+00:00")
+    then = await ask(opened, "room?", as_of="2026-05-25")
+    assert (then.answer, then.origin) == ("room = 14", "texts")
+    before = await ask(opened, "room?", as_of="2026-05-19")
+    assert (before.answer, before.origin) == ("room = 12", "memory")
 
 
 async def test_the_line_above_a_text_is_no_evidence(session, begin):

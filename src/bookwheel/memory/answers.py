@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bookwheel.claims import Claim, Evidence, Fit, Verdict, mark_seen, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import BORNE_OUT, Claim, Evidence, Fit, Verdict, mark_seen, sum_up_fits, sum_up_verdicts
 from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.memory.opened import OpenMemory
 from bookwheel.memory.passages import DatedQuote, PassageDocument
 from bookwheel.memory.pictures import find_marks
 from bookwheel.memory.values import find_rivals
+from bookwheel.text.matching import find_missing_words, parse_words
 from bookwheel.types import Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
@@ -52,6 +53,7 @@ def describe(
 ) -> MemoryAnswer:
     """Return the answer with its verdict, its quotes, and what other texts say in its place."""
     found, claims = _keep_quotes(*judged, document)
+    claims = tuple(_mark_written(claim, found) for claim in claims)
     rivals = find_rivals(text, found, question, document)
     times = [datetime.fromisoformat(quote.at) for quote in found]
     newest = max(times) if times else None
@@ -83,6 +85,16 @@ def _keep_quotes(
 
     moved = (replace(claim, evidence=move(claim.evidence), against=move(claim.against)) for claim in claims)
     return tuple(quote for quote in quotes if quote and quote.quote.strip()), tuple(moved)
+
+
+def _mark_written(claim: Claim, quotes: Sequence[DatedQuote]) -> Claim:
+    """Return a claim as written by hand where the words of the texts alone do not have its names and numbers."""
+    cited = [quotes[at] for at in claim.evidence]
+    if claim.verdict not in {*BORNE_OUT, Verdict.PARTLY} or all(one.text for one in cited):
+        return claim
+    words = {word.index_key for one in cited if one.text for word in parse_words(one.quote)}
+    is_told = words and not find_missing_words(parse_words(claim.text), words)
+    return claim if is_told else replace(claim, verdict=Verdict.BY_HAND, missing=(), unsaid=(), score=None)
 
 
 def add_seen(opened: OpenMemory, answer: MemoryAnswer, marks: Sequence[str]) -> MemoryAnswer:

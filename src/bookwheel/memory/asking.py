@@ -106,13 +106,16 @@ async def ask(
     noted: MemoryAnswer | None = None
     # Passages that were quoted for the brief say nothing about a question.
     has_notes = bool(version.memory.text) and not prompts.quotes
-    is_first = has_notes and not await asyncio.to_thread(asks_for_more, question, version.memory.text, document)
+    # Of a bundle of days that was read later as a whole, the texts know more than the version of that time.
+    has_unread = until is not None and await asyncio.to_thread(_has_unread, opened, document, until)
+    has_notes_first = has_notes and not has_unread
+    is_first = has_notes_first and not await asyncio.to_thread(asks_for_more, question, version.memory.text, document)
     if is_first:
         noted, is_borne_out = await _ask_memory(opened, question, plan, version, until)
         answer = noted if is_borne_out else None
     if answer is None and document.length:
         answer = await _ask_texts(opened, (question, asked), plan, version, document)
-        if has_notes and answer.status is Status.ANSWERED:
+        if answer.status is Status.ANSWERED and (has_notes_first or (has_notes and is_absence(answer.answer))):
             if not is_first:
                 noted, _ = await _ask_memory(opened, question, plan, version, until)
             answer = noted if noted and _knows_more(noted, answer) else answer
@@ -132,6 +135,13 @@ async def ask(
     return answer
 
 
+def _has_unread(opened: OpenMemory, document: PassageDocument, until: datetime) -> bool:
+    """Return whether a passage is of a text that no version of that time has read: it goes on after it."""
+    tables, memory = opened.tables, opened.record.number
+    numbers = {passage.text.number for passage in document.passages} - {0}
+    return any(tables.find_text(memory, number).instant > until for number in numbers)
+
+
 def _say_day(question: str, prompts: Prompts, until: datetime | None) -> str:
     """Return the question with the day that it is asked of: whether a date is past or to come hangs on it."""
     day = (until or datetime.now(UTC)).astimezone().date()
@@ -148,7 +158,7 @@ def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
         return False
     if says_more(noted.answer, found.answer):
         return True
-    known, unproved = {*BORNE_OUT, Verdict.PARTLY}, {Verdict.NOT_FOUND, Verdict.PARTLY}
+    known, unproved = {*BORNE_OUT, Verdict.PARTLY, Verdict.BY_HAND}, {Verdict.NOT_FOUND, Verdict.PARTLY}
     is_as_sure = noted.verdict in known or noted.verdict is found.verdict
     answers_as_well = _FITS.index(noted.answers) >= _FITS.index(found.answers)
     return found.verdict in unproved and is_as_sure and answers_as_well
@@ -220,7 +230,7 @@ async def _ask_memory(
 def _is_trusted(claim: Claim) -> bool:
     """Return whether a sentence of the memory needs no look into the texts."""
     if claim.judge not in {None, WORDS}:
-        return claim.verdict in BORNE_OUT
+        return claim.verdict in {*BORNE_OUT, Verdict.BY_HAND}
     return not claim.missing and claim.verdict not in {Verdict.ABSENT, Verdict.NOT_FOUND}
 
 

@@ -79,6 +79,8 @@ class MemoryPassage:
     words: str
     place: int = 0
     """The character of the document where its words begin."""
+    told: tuple[tuple[str, str], ...] = ()
+    """Of lines that were written by hand, each with the words that it puts right."""
 
 
 class PassageDocument(WithLeads):
@@ -136,6 +138,12 @@ class PassageDocument(WithLeads):
     @property
     def speakers(self) -> set[str]:
         return list_speakers(one.words for one in self.passages)
+
+    def find_told(self, quote: DatedQuote) -> str:
+        """Return what a quote of words written by hand puts right."""
+        homes = (one for one in self.passages if (one.text.number, one.text.at) == (0, quote.at))
+        pairs = [pair for one in homes if not quote.text for pair in one.told]
+        return next((told for line, told in pairs if quote.quote in line), "")
 
     def find_speaker(self, quote: DatedQuote) -> str:
         """Return who says a quote, by a name before its line where there are no times."""

@@ -274,15 +274,17 @@ def _load_passage(tables: MemoryTables, memory: int, place: FoundPlace) -> Memor
 
 def _list_written(opened: OpenMemory, version: MemoryVersion) -> list[MemoryPassage]:
     """Return the lines that were written by hand up to a version, newest first, as passages of texts of their own."""
-    written = dict[tuple[str, str], list[str]]()
-    for line, (kept, _) in list_written(opened, version).items():
+    written = dict[tuple[str, str], list[tuple[str, str]]]()
+    for line, (kept, told) in list_written(opened, version).items():
         path, words = split_line(line)
-        written.setdefault((kept, path or BY_HAND), []).append(words)
+        written.setdefault((kept, path or BY_HAND), []).append((words, told))
     passages = list[MemoryPassage]()
     for (kept, source), parts in reversed(written.items()):
-        words = "\n".join(parts)
+        words = "\n".join(line for line, _ in parts)
         text = MemoryText(
             number=0, source=source, at=kept, arrived=kept, sha256="", characters=len(words), position=len(words)
         )
-        passages += [MemoryPassage(text=text, start=start, words=part) for start, part in cut_passages(words)]
+        passages += [
+            MemoryPassage(text=text, start=start, words=part, told=tuple(parts)) for start, part in cut_passages(words)
+        ]
     return passages

@@ -172,6 +172,8 @@ def find_rivals(
     for quote in quotes:
         mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
         speaker = document.find_speaker(quote)
+        if told := document.find_told(quote):
+            rivals += _list_told(told, quote, document)
         if not wanted:
             continue
         for passage in document.passages:
@@ -190,6 +192,17 @@ def find_rivals(
                     if rival and (not speaker or document.find_speaker(rival) in {speaker, ""}):
                         rivals.append(rival)
     return list(dict.fromkeys(rivals))
+
+
+def _list_told(told: str, quote: DatedQuote, document: PassageDocument) -> Iterator[DatedQuote]:
+    """Yield the sentences of the texts that say what words written by hand put right."""
+    before, after = _list_stems(told), _list_stems(quote.quote)
+    for passage in document.passages if before - after else ():
+        for start, end in split_sentences(passage.words) if passage.text.number else ():
+            theirs = _list_stems(passage.words[start:end])
+            if before - after <= theirs and (theirs & before & after or not before & after):
+                found = document.quote(passage.place + start, passage.place + len(passage.words[:end].rstrip()))
+                yield from [found] if found else []
 
 
 def _is_beside(quote: DatedQuote, passage: MemoryPassage) -> bool:

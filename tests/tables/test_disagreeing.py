@@ -132,6 +132,24 @@ def test_a_correction_that_names_a_number_is_of_a_row_that_has_it(corrects: str,
     assert [row.id for row in rows if row.is_corrected] == expected
 
 
+def test_rows_of_one_key_that_only_complete_each_other_do_not_disagree() -> None:
+    columns = TableRequest.parse("every endpoint: path, function, login").columns
+    cells = [
+        ("/a", "pick", None),
+        ("/a", None, "yes"),
+        ("/b", "put", None),
+        ("/b", "get", None),
+        ("", "x", None),
+        ("", "y", None),
+    ]
+    rows = [
+        TableRow(id=str(at), cells=one, places=[Place(quote="", start=0, end=0, step=at)], is_proven=True)
+        for at, one in enumerate(cells)
+    ]
+    mark_disagreeing(rows, columns, [0])
+    assert [row.id for row in rows if row.contradicts] == ["2", "3"]
+
+
 def make_rows(names: list[str], corrects: list[str]) -> list[TableRow]:
     return [
         TableRow(

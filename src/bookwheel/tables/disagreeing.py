@@ -61,15 +61,20 @@ def _find_contradictions(
         groups: dict[tuple[str, ...], list[TableRow]] = {}
         for row in rows:
             name = tuple(columns[at].fold(row.cells[at]) for at in chosen)
-            if key or sum(map(bool, name)) >= _LEAST_SHARED:
+            if any(name) if key else sum(map(bool, name)) >= _LEAST_SHARED:
                 groups.setdefault(name, []).append(row)
         left = next((at for at in range(len(columns)) if at not in chosen), None)
         for group in groups.values():
             # A value that a row does not give contradicts nothing, and rows of one section are two things.
             given = [row for row in group if key or (left is not None and row.cells[left])]
             sections = {row.places[0].step for row in given}
-            if len(given) > 1 and (key or len(sections) == len(given)):
+            if _differ(given, columns) if key else len(given) > 1 and len(sections) == len(given):
                 yield given
+
+
+def _differ(rows: Sequence[TableRow], columns: Sequence[Column]) -> bool:
+    """Return whether some give different values of a column; a value that only one of them gives is told besides."""
+    return any(len({column.fold(row.cells[at]) for row in rows} - {""}) > 1 for at, column in enumerate(columns))
 
 
 class _EarlierRows:

@@ -161,6 +161,31 @@ def test_of_a_file_that_has_grown_only_the_rest_is_read(rowing, tmp_path) -> Non
     assert read_chat(rowing, tmp_path, grown).steps == 1
 
 
+def test_of_a_file_that_was_changed_only_the_changed_paragraphs_are_read(rowing, tmp_path) -> None:
+    diary, figures = tmp_path / "diary.txt", ["one", "two", "three", "four"]
+    entries = [
+        f"{n} May 2026\n\nThe boat was out.\nThe oar of Petra is number {name}.\n" for n, name in enumerate(figures, 1)
+    ]
+    diary.write_text("\n".join(entries))
+    rowing.read(diary)
+    rowing.edit("number two", "number nine")
+    diary.write_text("\n".join(entries).replace("number three", "number seven"))
+    assert rowing.read(diary).steps == 1
+    with Journal(tmp_path / "j.sqlite") as journal:
+        (_, (_, words)) = journal.memories.load_texts(1, [1, 2])
+    assert words == "3 May 2026\n\nThe boat was out.\nThe oar of Petra is number seven.\n"
+    assert rowing.read(diary).is_known
+    changed = CHAT.replace("240", "250")
+    read_chat(rowing, tmp_path)
+    read_chat(rowing, tmp_path, changed)
+    with Journal(tmp_path / "j.sqlite") as journal:
+        *_, (_, turn) = journal.memories.load_texts(1, [3, 4])
+    assert ("250 euros" in turn, len(turn.splitlines())) == (True, 1)
+    # What stood there once and was changed since is new again.
+    diary.write_text("\n".join(entries))
+    assert rowing.read(diary).steps == 1
+
+
 def test_a_document_without_words_says_so(rowing) -> None:
     with pytest.raises(InputError, match="empty"):
         rowing.read(TextDocument(" \n"))

@@ -25,7 +25,17 @@ from bookwheel.journal.forgotten import ADDED
 from bookwheel.journal.memory_rows import MemoryText, MemoryVersion
 from bookwheel.journal.tables import digest
 from bookwheel.memory import text_index
-from bookwheel.memory.entries import DatedText, NewFile, is_inside, join_words, order_texts, skip_parts, split_file
+from bookwheel.memory.entries import (
+    DatedText,
+    NewFile,
+    is_inside,
+    join_words,
+    leave_out_known,
+    mark_lines,
+    order_texts,
+    skip_parts,
+    split_file,
+)
 from bookwheel.memory.forgetting import go_on_forgetting
 from bookwheel.memory.pieces import MemoryUpdate, cut_piece, read_piece, read_time
 from bookwheel.memory.text_index import keep_index
@@ -36,6 +46,8 @@ if TYPE_CHECKING:
 
 # Characters of one text at most: it is held in memory while it is read.
 _MOST_CHARACTERS: Final = 16 << 20
+# Lines of a file that are told from each other when it has changed.
+_MOST_LINES: Final = 20_000
 
 
 async def append(
@@ -91,9 +103,17 @@ async def store_files(
             known.append((last, False))
             continue
         rest = replace(file, parts=skip_parts(file.parts, start)) if last else file
-        texts += await asyncio.to_thread(split_file, rest, at)
+        new = await asyncio.to_thread(split_file, rest, at)
+        if not last and (had := json.loads(kept or "{}").get("lines")):
+            # It was changed: what it had before is not said again.
+            new = [one for text in new if (one := await asyncio.to_thread(leave_out_known, text, had))]
+            last = None if new else await asyncio.to_thread(_find_last, opened, file.named)
+            known += [(last, False)] if last else []
+        texts += new
         if is_kept:
-            places[source] = json.dumps({"read": len(words), "sha256": digest(words)})
+            lines = await asyncio.to_thread(mark_lines, words)
+            had = {"lines": lines} if len(lines) <= _MOST_LINES else {}
+            places[source] = json.dumps({"read": len(words), "sha256": digest(words), **had})
     stored = await store_all(opened, order_texts(texts))
     for source, place in places.items():
         await asyncio.to_thread(opened.tables.keep_place, memory, source, place)

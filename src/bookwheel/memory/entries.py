@@ -15,11 +15,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from difflib import SequenceMatcher
 from typing import Final
+from zlib import crc32
 
 from bookwheel.memory.pieces import read_time
+from bookwheel.memory.speakers import TURN
 from bookwheel.types import Part
 
+# Lines of a paragraph that is short.
+_PARAGRAPH: Final = 12
 # Characters of a text of talk: a day that has less goes together with the next.
 _LEAST: Final = 500
 _DAY_IN_NAME: Final = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
@@ -118,6 +123,51 @@ def skip_parts(parts: Sequence[Part], start: int) -> list[Part]:
             left.append(replace(part, text=part.text[start:]) if start > 0 else part)
         start = max(0, start - len(part.text))
     return left
+
+
+def mark_lines(words: str) -> list[str]:
+    """Return a short sum for each line that says something: what tells it from others, and none of its words."""
+    lines = [line.strip() for line in words.splitlines()]
+    return [f"{crc32(line.encode('utf-8', 'surrogatepass')):08x}" for line in lines if line and not _is_header(line)]
+
+
+def leave_out_known(text: DatedText, known: Sequence[str]) -> DatedText | None:
+    """Return what a text of a changed file has beside the lines that the file had, whose sums are `known`, in order.
+
+    A changed line comes with its paragraph, and the single line above that; of a long paragraph with the line before.
+    Of a talk only the new turns come.
+    None where nothing is new; all where less than half is known.
+    """
+    lines = text.words.splitlines()
+    if not isinstance(text.content, str) and any(part.pictures or part.page is not None for part in text.content):
+        return text
+    told = [at for at, line in enumerate(lines) if line.strip() and not _is_header(line)]
+    blocks = SequenceMatcher(None, known, mark_lines(text.words)).get_matching_blocks()
+    same = {told[at] for block in blocks for at in range(block.b, block.b + block.size)}
+    if 2 * len(same) < len(told):
+        return text
+    kept, before = set[int](), range(0)
+    for paragraph in _list_paragraphs(lines):
+        if new := [at for at in paragraph if at not in same and at in told]:
+            if TURN.match(lines[paragraph[0]]):  # Each turn of a talk says who speaks, and when.
+                kept |= {*new}
+                continue
+            whole = len(paragraph) <= _PARAGRAPH
+            kept |= {*paragraph} if whole else {one for at in new for one in (at - 1, at) if one in paragraph}
+            kept |= {*before} if len(before) == 1 else set()
+        before = paragraph
+    words = "".join(
+        f"{lines[at]}\n" if at + 1 in kept or TURN.match(lines[at]) else f"{lines[at]}\n\n" for at in sorted(kept)
+    )
+    return replace(text, content=f"{words.rstrip()}\n") if kept else None
+
+
+def _list_paragraphs(lines: Sequence[str]) -> Iterator[range]:
+    start = 0
+    for at in (*(at for at, line in enumerate(lines) if not line.strip()), len(lines)):
+        if start < at:
+            yield range(start, at)
+        start = at + 1
 
 
 def order_texts(texts: Sequence[DatedText]) -> list[DatedText]:

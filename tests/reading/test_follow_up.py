@@ -210,3 +210,18 @@ def test_a_further_question_has_the_one_before_it_where_there_is_no_memory_to_as
     way, (second,) = asyncio.run(main())
     assert (way, second.way, second.parent, len(prompts)) == ("whole", "whole", "", 2)
     assert f"user: {QUESTION}\n\nassistant: Ada Quill\n\nAsked now:\nAnd since when?" in prompts[1]
+
+
+def test_a_section_that_is_read_again_is_shown_below_what_it_begins_in():
+    document = TextDocument("# The lighthouse\n\n## Oil\n\n" + "Nine barrels came. " * 20)
+    model, plan = ScriptedModel(keyword_reader), replace(PLAN, chunk_tokens=80)
+
+    async def collect(way, done=()):
+        return [event async for event in way(document, QUESTION, model, plan, done)]
+
+    *steps, first, _ = asyncio.run(collect(loop.read))
+    kept = replace(first, flags=(Flag.KEPT_EMPTY,), chunk=replace(first.chunk, text="", lead=""))
+    again, _ = asyncio.run(collect(reread, (*steps, kept)))
+    assert first.chunk.lead == "# The lighthouse\n## Oil\n[…]\n"
+    assert again.chunk.shown == first.chunk.shown
+    assert again.chunk.tokens == first.chunk.tokens

@@ -42,6 +42,14 @@ def sentences(text: str) -> list[str]:
             ["Mrs. Quill and Prof. Reed met Capt. Farr.", "All left."],
         ),
         ("Built in the U.S. Navy yard (J. Quill). Sold.", ["Built in the U.S. Navy yard (J. Quill).", "Sold."]),
+        (
+            "It lasts 6 years (Reed et al. (2022), Fig. S1, and Eq. (3)). So do others, by Reed et al. The rest is lost.",
+            [
+                "It lasts 6 years (Reed et al. (2022), Fig. S1, and Eq. (3)).",
+                "So do others, by Reed et al.",
+                "The rest is lost.",
+            ],
+        ),
         ("Lamps, wicks, etc. Oil too. Oil etc. and wicks.", ["Lamps, wicks, etc.", "Oil too.", "Oil etc. and wicks."]),
         (
             "It shuts at 6 p.m. Nobody stays after 6 p.m. on Sundays.",

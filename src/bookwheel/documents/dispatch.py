@@ -14,6 +14,8 @@ from typing import Final
 from bookwheel.documents.damage import explain_damage, open_package
 from bookwheel.documents.decoding import decode, resolve_escapes
 from bookwheel.documents.formats import BINARY_SUFFIXES, Format, look_at
+from bookwheel.documents.latex import SUFFIXES as LATEX_SUFFIXES
+from bookwheel.documents.latex import resolve_accents
 from bookwheel.documents.sources import SourceFile, SourceWarnings, max_unpacked_size, spool
 from bookwheel.documents.transcripts import find_packed_transcript
 from bookwheel.errors import SourceError
@@ -87,7 +89,8 @@ def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> It
     if format_ is Format.TEXT:
         with source.open() as file:
             texts = decode(file.read, source.name, warnings, source.charset)
-            for text in resolve_escapes(texts) if source.suffix in _JSON_SUFFIXES else texts:
+            texts = resolve_escapes(texts) if source.suffix in _JSON_SUFFIXES else texts
+            for text in resolve_accents(texts) if source.suffix in LATEX_SUFFIXES else texts:
                 yield Part(text=text, source=source.name)
     else:
         yield from resolve_name(f"bookwheel.documents.readers.{_READERS[format_]}")(source, warnings)

@@ -38,6 +38,7 @@ from bookwheel.reading import loop
 from bookwheel.reading.earlier import tell_before
 from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.text.chunks import fill_in
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import has_no_answer
 from bookwheel.types import Answer, Document, Memory, Reading, Step, Usage, find_gaps
@@ -60,8 +61,7 @@ def reread_above(threshold: float) -> Way:
         memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
         sections = [s for s in find_unread_sections(done) if s.score is None or s.score >= threshold]
         for index, section in enumerate(sections, start=len(done)):
-            text = document.slice(section.chunk.start, section.chunk.end)
-            chunk = replace(section.chunk, index=index, text=text)
+            chunk = replace(fill_in(section.chunk, document, model.tokenizer, plan.chunk_tokens), index=index)
             step = await loop.update(question, memory, chunk, model, plan, prompts)
             yield replace(step, flags=(*step.flags, Flag.REREAD), score=None)
             memory = step.after

@@ -103,9 +103,10 @@ def fill_in(chunk: Chunk, document: Document, tokenizer: Tokenizer, limit: int) 
     text = document.slice(chunk.start, chunk.end)
     source = chunk.sources[0] if chunk.sources else ""
     lead, cost = _find_lead(open_leads(document), tokenizer, limit, (chunk.start, text, source))
-    if chunk.tokens + cost > limit:
-        lead, cost = "", 0
-    return replace(chunk, text=text, lead=lead, tokens=chunk.tokens + cost)
+    # What was counted may have had a lead.
+    tokens = tokenizer.count(escape_markup(text))
+    lead, cost = (lead, cost) if tokens + cost <= limit else ("", 0)
+    return replace(chunk, text=text, lead=lead, tokens=tokens + cost)
 
 
 def _view_budget(window: _Window, tokenizer: Tokenizer, limit: int, reach: int) -> _PromptView:

@@ -30,11 +30,13 @@ _END: Final = compile_late(
 )
 # What stands before a dot that ends no sentence: what it shortens goes on, whatever comes.
 _TITLES: Final = words(
-    "Mr Mrs Ms Dr St Prof Rev Hon Capt Col Gen Lt Sgt Gov Sen Rep Messrs Mt Mme Mlle vs cf viz approx e.g i.e"
+    "Mr Mrs Ms Dr St Prof Rev Hon Capt Col Gen Lt Sgt Gov Sen Rep Messrs Mt Mme Mlle vs cf viz approx e.g i.e "
+    "Fig Figs fig figs Eq Eqs eq eqs"
 )
-# After these a sentence can end, but not before a small letter or a number ("No. 5", "est. 1871", "6 p.m. and").
+# After these a sentence can end, but not before a small letter, a number or a bracket ("No. 5", "6 p.m. and",
+# "et al. (2022)").
 _SHORT: Final = words(
-    "al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb fig figs govt inc incl jan jr ltd max min no "
+    "al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb govt inc incl jan jr ltd max min no "
     "nos nov nr oct op p pp resp sec sept sr vol vols"
 )
 # The letter before the dot of "J. Quill" or "U.S. Navy".
@@ -52,6 +54,7 @@ _DAY_BEFORE: Final = compile_late(
 )
 # Characters of the longest word in these lists, with an opening quote or bracket.
 _LONGEST_SHORT: Final = 10
+_OPENS: Final = ("(", "[")
 # And of a day of the week with the number of the day.
 _LONGEST_DAY: Final = 16
 # A match that begins before a limit may end this much behind it.
@@ -104,7 +107,7 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
     if word in _TITLES or _INITIAL.search(word):
         # What an initial shortens goes on, but not behind a blank line: "Ask Jonas O."
         return text.count("\n", at, match.end()) > 1
-    if (after.islower() or after.isdigit()) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
+    if (after.islower() or after.isdigit() or after in _OPENS) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
         return False
     if (
         word.isdigit()

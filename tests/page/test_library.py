@@ -34,6 +34,20 @@ def test_before_files_are_asked_one_by_one_the_form_says_so(page, expect):
     expect(page.locator("form.ask")).to_contain_text("Each document is asked by itself.")
 
 
+def test_files_are_read_as_one_document_where_somebody_wants_it(page, expect):
+    expect(page.locator("#together")).to_be_hidden()
+    files = [
+        {"name": f"{name}.txt", "mimeType": "text/plain", "buffer": f"{name} fee: 9. {TEXT}".encode()}
+        for name in ("ada", "bo")
+    ]
+    page.set_input_files("#files", files=files)
+    page.get_by_label("Read these files as one document").check()
+    expect(page.locator("form.ask")).not_to_contain_text("Each document is asked by itself.")
+    page.fill("#question-0", QUESTION)
+    page.locator("button.big").click()
+    expect(page.locator(".book-name")).to_contain_text("ada.txt, bo.txt")
+
+
 def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page, expect):
     page.set_input_files(
         "#files",

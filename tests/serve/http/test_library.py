@@ -220,6 +220,17 @@ def test_a_model_that_does_not_answer_keeps_nobody_waiting(serving, gated, monke
     assert len(probed) == 1
 
 
+def test_several_files_of_one_upload_are_one_document(up, client) -> None:
+    parts = [
+        ("file", (name, words)) for name, words in (("b.txt", "Bo pays 9."), ("a.txt", "Ada pays 4."), ("b.txt", "No."))
+    ]
+    told = client.post("/documents", files=parts).json()
+    text = client.get(f"/documents/{told['document']}/text?start=0&end={told['length']}").json()["text"]
+    assert [line for line in text.splitlines() if line][1::2] == ["Bo pays 9.", "Ada pays 4.", "No."]
+    assert len({line for line in text.splitlines() if line.startswith("=====")}) == 3
+    assert client.post("/documents", files=[("other", ("b.txt", "Bo"))]).status_code == 400
+
+
 def test_an_address_names_a_reading_by_the_beginning_of_its_id(up, client) -> None:
     id_ = read(up)["reading"]
     told = client.get(f"/readings/{id_}/rows")

@@ -42,6 +42,8 @@ _SHORT_BODY: Final = 1 << 16
 _MOST_DIGITS: Final = 15  # larger numbers do not fit into SQLite's integers
 _BLOCK: Final = 1 << 20
 _MOST_FIELDS: Final = 8
+# Files that are read as one document.
+_MOST_FILES: Final = 200
 
 
 def _drop_nulls(values: dict[str, Any]) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def parse_format(request: Request, kinds: Mapping[str, str]) -> str:
 
 
 async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, int]:
-    """Store the uploaded document; return it and its size in bytes."""
+    """Store the uploaded document, of several files one; return it and its size in bytes."""
     client = Caller(key=request.state.key).key_name
     try:
         # A folder of its own, which only this user may enter; mkdtemp makes it so.
@@ -233,19 +235,28 @@ async def store_upload(request: Request, documents: DocumentStore) -> tuple[Stor
         raise _disk_error(error) from error
     with made as folder:
         async with documents.receive_upload(client):
-            path, size = await _receive(request, Path(folder))
-        return await documents.store_path(path, client), size
+            paths, size = await _receive(request, Path(folder))
+        return await documents.store_paths(paths, client), size
 
 
-async def _receive(request: Request, folder: Path) -> tuple[Path, int]:
-    """Write the uploaded document to a file in the folder; return its path and size."""
-    if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        async with request.form(max_files=1, max_fields=_MOST_FIELDS) as form:
-            file = form.get("file")
-            if not isinstance(file, UploadFile):
-                raise ApiError(400, "the form needs a field 'file' with the document", param="file")
-            return await _write(_iterate_blocks(file), folder / safe_name(file.filename or ""))
-    return await _write(request.stream(), folder / safe_name(unquote(request.headers.get("x-filename", ""))))
+async def _receive(request: Request, folder: Path) -> tuple[list[Path], int]:
+    """Write the uploaded files to the folder, in their order; return their paths and their size."""
+    paths, total = list[Path](), 0
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        path, total = await _write(request.stream(), folder / safe_name(unquote(request.headers.get("x-filename", ""))))
+        return [path], total
+    async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
+        for file in form.getlist("file"):
+            if isinstance(file, UploadFile):
+                name = safe_name(file.filename or "")
+                # Of two files of one name, the second is in a folder of its own.
+                home = folder / str(len(paths)) if (folder / name).exists() else folder
+                home.mkdir(exist_ok=True)
+                path, size = await _write(_iterate_blocks(file), home / name)
+                paths, total = [*paths, path], total + size
+    if not paths:
+        raise ApiError(400, "the form needs a field 'file' with the document", param="file")
+    return paths, total
 
 
 async def _iterate_blocks(file: UploadFile) -> AsyncIterator[bytes]:

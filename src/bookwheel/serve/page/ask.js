@@ -39,6 +39,8 @@ export class AskForm {
     this.text = h("textarea", { id: "text", rows: 3, dir: "auto", placeholder: t("ask.hint") });
     this.files = h("input", { type: "file", id: "files", class: "unseen", multiple: true, onchange: () => this.#chosen() });
     this.chosen = h("ul", { class: "chosen-files" });
+    this.together = h("input", { type: "checkbox", id: "together", onchange: () => this.#tellCost() });
+    this.offer = h("label", { class: "small", for: "together", hidden: true }, this.together, ` ${t("ask.together")}`);
     this.questions = new Questions({ name: "question", hint: t("ask.question.hint"), changed: () => this.#save(), send: (event) => this.#start(event) });
     this.problem = h("p", { class: "problem", role: "alert" });
     this.told = h("p", { class: "small started", role: "status" });
@@ -115,7 +117,7 @@ export class AskForm {
       "div",
       { class: "drop", "data-told": t("ask.drop"), ondragover: leave(true), ondragleave: leave(false), ondrop: leave(false), onpaste: paste },
       this.text,
-      h("div", { class: "row" }, this.files, h("label", { class: "button", for: "files" }, t("ask.choose")), this.chosen),
+      h("div", { class: "row" }, this.files, h("label", { class: "button", for: "files" }, t("ask.choose")), this.chosen, this.offer),
     );
     return h(
       "form",
@@ -188,9 +190,14 @@ export class AskForm {
     const plan = this.models.find(({ name }) => name === this.model.value)?.plan ?? {};
     const sections = isKnown && length ? sectionsOf(this.text.value, length, Number(this.budgets[0].value) || plan.chunk_tokens || 4096) : 0;
     const here = sections && t("preset.here", { count: number(sections) });
-    const each = lengths.length > 1 && t("ask.each");
+    const each = lengths.length > 1 && !this.#areOne && t("ask.each");
     const lines = known ? [t(`preset.${known.name}.cost`), known.name === "thorough" && known.own === "quotes" && t("preset.small"), each, here] : [t("preset.expert.cost"), each, here];
     refill(this.cost, lines.filter(Boolean).join(" "));
+  }
+
+  // Files of this form are read as one document where somebody wants it; documents that are here already are not.
+  get #areOne() {
+    return !this.offer.hidden && this.together.checked;
   }
 
   #save() {
@@ -204,6 +211,7 @@ export class AskForm {
   }
 
   #list() {
+    this.offer.hidden = this.sources.length < 2 || !this.sources.every(({ file }) => file);
     this.#tellCost();
     const out = (source) => {
       source.out = !this.button.disabled; // what is under way is sent all the same
@@ -227,8 +235,12 @@ export class AskForm {
     return { ...(this.model.value && { model: this.model.value }), ...(this.#way && { way: this.#way }), ...(Object.keys(plan).length && { plan }) };
   }
 
-  async #documents({ text, sources }) {
+  async #documents({ text, sources, areOne }) {
     const pasted = text.trim() ? [ADDRESS.test(text.trim()) ? { url: text.trim() } : { text }] : [];
+    if (areOne) {
+      const { document, name } = await service.uploadTogether(sources.map(({ file }) => file));
+      return [...pasted, { document, name }];
+    }
     for (const source of sources) if (!source.id) await upload(source);
     return [...pasted, ...sources.map(({ id, name }) => ({ document: id, name }))];
   }
@@ -242,7 +254,7 @@ export class AskForm {
     if (!questions.length) return void refill(this.problem, t("ask.no-question"));
     this.button.disabled = true;
     refill(this.button, t("ask.busy"));
-    const [lead, sent, plan] = [fromHere(), { ...this.keep(), sources: [...this.sources], draft: draft("ask") }, this.#plan()];
+    const [lead, sent, plan] = [fromHere(), { ...this.keep(), sources: [...this.sources], areOne: this.#areOne, draft: draft("ask") }, this.#plan()];
     try {
       const readings = [];
       for (const document of await this.#documents(sent)) readings.push(...started(await service.start({ ...wanted(questions), ...document, ...plan })));

@@ -142,6 +142,13 @@ export const upload = (file) =>
     body: file,
   });
 
+// Several files as one document, in their order.
+export const uploadTogether = (files) => {
+  const body = new FormData();
+  files.forEach((file) => body.append("file", file));
+  return ask("/documents", { method: "POST", body });
+};
+
 // What a form asks for where no question is needed: a graph of the document.
 export const GRAPH = "graph of all";
 

@@ -79,6 +79,7 @@ export default {
   "status.judging": "answered; being judged",
   "act.delete.with": "Delete it with {count} questions?|Delete it with {count} question?",
   "ask.each": "Each document is asked by itself.",
+  "ask.together": "Read these files as one document",
   "judge.ask": "Let {name} judge this",
   "judge.told": "The model is asked whether the document says each sentence, and whether that answers the question: a few short calls. Nothing is read again.",
   "judge.busy": "{name} judges…",

@@ -79,6 +79,7 @@ export default {
   "status.judging": "已回答，正在判定",
   "act.delete.with": "连同 {count} 个问题一起删除？",
   "ask.each": "每份文档单独提问。",
+  "ask.together": "把这些文件当作一份文档来读",
   "judge.ask": "让 {name} 判定",
   "judge.told": "逐句询问模型：文档是否这样说，是否回答了问题。只需几次简短调用，不重新阅读。",
   "judge.busy": "{name} 正在判定…",

@@ -3,7 +3,9 @@
 import json
 from dataclasses import replace
 
-from bookwheel.tables.columns import TableRequest
+import pytest
+
+from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.rows import SectionRows, WrittenRow, parse_rows, place_rows
 
 
@@ -31,3 +33,15 @@ def test_a_model_is_told_what_to_mend_in_the_language_of_its_prompt() -> None:
     assert "999" in told
     assert "neither" not in told
     assert "neither the section" in placed.tell_faults(columns, "de")
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *(("5.9 ± 0.3 kg/ha", 5.9), ("3.1 × 10^6", 3.1e6), ("3.1×10⁶ cells", 3.1e6), ("1.5e-3 mol", 0.0015)),
+        *(("10^-3", 0.001), ("0.42 h^−1", 0.42), ("1 900 SEK", 1900), ("12 345,6", 12_345.6)),
+        *(("< 0.05", None), ("≥ 12", None), ("10–12", None), ("2024 120", None)),
+    ],
+)
+def test_a_number_of_science_is_one_and_a_bound_is_none(value: str, number: float | None) -> None:
+    assert Column(name="amount", kind=Kind.NUMBER).normalize(value) == number

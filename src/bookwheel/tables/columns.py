@@ -37,6 +37,8 @@ _NUMBERS: Final = re.compile(
 )
 _UNITS: Final = re.compile(r"\bper \w+|(?<=amount )due\b|(?<=balance )due\b", re.IGNORECASE)
 """What says of a number for what it is: "price per day"."""
+_BOUNDS: Final = ("<", ">", "≤", "≥", "&lt;", "&gt;")
+"""What a value begins with that is only known to be less or more."""
 NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _OF_DATES: Final = {*lexicon.MONTHS, "of", "the", "st", "nd", "rd", "th", "年", "月", "日"}
@@ -68,7 +70,9 @@ def _fold(kind: Kind, value: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _normalize(kind: Kind, value: str) -> str | float | None:
-    return next(iter(find_dates(value)), None) if kind is Kind.DATE else read_amount(value)
+    if kind is Kind.DATE:
+        return next(iter(find_dates(value)), None)
+    return None if value.lstrip().startswith(_BOUNDS) else read_amount(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

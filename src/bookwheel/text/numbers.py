@@ -25,6 +25,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from datetime import date
+from decimal import Decimal
 from typing import Final
 
 from bookwheel.patterns import compile_late
@@ -65,6 +66,16 @@ _SCALES: Final = {
     "bn": 1e9,
 }
 _SCALE: Final = compile_late(r"\s*(thousand|million|billion|trillion|k\b|bn\b)", re.IGNORECASE)
+# 5.9 ± 0.3; h^-1; 10⁶; 3.1 × 10^6, 1.5e-3; 1 900.
+_ERROR: Final = compile_late(r"\s?(?:±|\+/-|\\pm)\s?\d[\d.,]*")
+_RAISED: Final = compile_late("(?<=[\\w)])[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_LEVEL: Final = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+_OF_UNITS: Final = compile_late(r"(?<=[^\W\d_])\^[-−+]?\d+")
+_POWERS: Final = compile_late(
+    r"(?:(\d+(?:[.,]\d+)?)\s?[×x·*]\s?)?(?<!\d)10\^([-−+]?\d{1,2})(?!\d)|(?<![\w.])(\d+(?:\.\d+)?)e([-+]?\d{1,2})(?!\w)",
+    re.IGNORECASE,
+)
+_SPACED: Final = compile_late(r"(?<![\d.,] )(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?![\d ]?\d)")
 _LEAST_SPELLED: Final = 4
 _TEEN: Final = 10
 _LAST_DAY: Final = 31
@@ -229,16 +240,31 @@ def read_amount(text: str) -> float | None:
     [-280.0, 100000.0, 1000000.0, None]
     >>> [read_amount(text) for text in ("2–3", "2 × 45", "some")]
     [None, None, None]
+    >>> [read_amount(text) for text in ("5.9 ± 0.3 kg", "3.1 × 10^6", "2×10⁻³", "1.5e-3 mol", "1 900 SEK", "0.4 h^-1")]
+    [5.9, 3100000.0, 0.002, 0.0015, 1900.0, 0.4]
     """
     if alone := _ALONE.fullmatch(text):
         return float(parse_ones(alone[1]) or parse_cjk_number(alone[1]))
-    plain = unify_numbers(text)
+    plain = unify_numbers(_write_plainly(text))
     found = [match for match in _AMOUNT.finditer(plain) if match[0].strip()]
     if len(found) != 1:
         return None
     value = _read_value(found[0], plain)
     is_negative = value is not None and re.fullmatch(r"\s*\W?\([^()]*\)\s*", plain) is not None
     return -value if is_negative and value else value
+
+
+def _write_plainly(text: str) -> str:
+    """Return a value as science writes it without its error, its powers of ten and the blanks between its thousands."""
+    text = _RAISED.sub(lambda found: f"^{found[0].translate(_LEVEL)}", text)
+    text = _OF_UNITS.sub("", _ERROR.sub("", text))
+    text = _SPACED.sub(lambda found: found[0].replace(" ", ""), text)
+
+    def write(found: re.Match[str]) -> str:
+        mantissa, power = found[1] or found[3] or "1", found[2] or found[4]
+        return f"{Decimal(mantissa.replace(',', '.')).scaleb(int(power.replace('−', '-'))):f}"
+
+    return _POWERS.sub(write, text)
 
 
 def list_amounts(text: str) -> set[float]:

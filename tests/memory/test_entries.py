@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -184,6 +185,30 @@ def test_of_a_file_that_was_changed_only_the_changed_paragraphs_are_read(rowing,
     # What stood there once and was changed since is new again.
     diary.write_text("\n".join(entries))
     assert rowing.read(diary).steps == 1
+
+
+def test_a_file_of_a_folder_is_the_same_by_itself(rowing, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letters").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "letters" / f"{name}.txt").write_text(f"Dear Nora,\n\nthe boat is called {name}.\n")
+    assert rowing.read(Path("letters/a.txt"), source="letters/a.txt").steps == 1
+    assert rowing.read(Path("letters")).steps == 1
+    assert rowing.read(Path("letters/b.txt"), source="letters/b.txt").is_known
+
+
+def test_a_forgotten_mail_does_not_come_back_with_its_mailbox(rowing, tmp_path) -> None:
+    box = tmp_path / "in.mbox"
+    mails = [f"From x Mon Mar  2 10:00:00 2026\n{write_mail(*mail)}" for mail in MAILS.values()]
+    box.write_text("".join(mails))
+    rowing.read(box, source="in.mbox")
+    rowing.forget(source="in.mbox#1")
+    box.write_text("".join([*mails, mails[1].replace("550", "575")]))
+    update = rowing.read(box, source="in.mbox")
+    assert (update.steps, update.text.source) == (1, "in.mbox#3")
+    assert "in.mbox#1 was forgotten on 20" in update.notes[0]
+    rowing.forget(source="in.mbox")
+    assert rowing.read(box, source="in.mbox").steps == 3
 
 
 def test_a_document_without_words_says_so(rowing) -> None:

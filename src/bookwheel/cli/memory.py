@@ -109,7 +109,7 @@ async def add(
             files.append(NewFile(parts=parts, name=document.name, named=source or ("" if word == STDIN else word)))
             notes += document.notes
         update = await append_files(opened, files, at)
-        return _print_update(name, replace(update, notes=tuple(notes)), options.output)
+        return _print_update(name, replace(update, notes=(*notes, *update.notes)), options.output)
 
 
 @app.command

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS: Final = 16 << 20
 # Lines of a file that are told from each other when it has changed.
 _MOST_LINES: Final = 20_000
+_FORGOTTEN: Final = "{source} was forgotten on {day} and is not read again; to read it, add it as another source"
 
 
 async def append(
@@ -83,15 +84,21 @@ async def _read_stored(opened: OpenMemory, stored: Sequence[tuple[MemoryText, bo
 
 async def append_files(opened: OpenMemory, files: Sequence[NewFile], at: datetime | str | None = None) -> MemoryUpdate:
     """Read what is new in some files, each text of the time that it tells, in the order of these times."""
-    return await _read_stored(opened, await store_files(opened, files, at))
+    stored, notes = await store_files(opened, files, at)
+    return replace(await _read_stored(opened, stored), notes=notes)
 
 
 async def store_files(
     opened: OpenMemory, files: Sequence[NewFile], at: datetime | str | None = None
-) -> list[tuple[MemoryText, bool]]:
-    """Queue what is new in some files: of one that has grown since it was read last, the rest."""
+) -> tuple[list[tuple[MemoryText, bool]], tuple[str, ...]]:
+    """Queue what is new in some files, of one that was read before the rest; return the texts, and what is to be said.
+
+    What was forgotten out of a mailbox or folder, of which the rest stayed, does not come back with it.
+    """
     memory, texts, places = opened.record.number, list[DatedText](), dict[str, str]()
-    known = list[tuple[MemoryText, bool]]()
+    known, notes = list[tuple[MemoryText, bool]](), list[str]()
+    stones = [stone for stone in opened.tables.list_tombstones(memory) if stone.scope != "text"]
+    forgotten = {source: stone.began[:10] for stone in stones for source in stone.sources}
     for file in files:
         words, source = join_words(file.parts), ADDED + file.named
         # Words do not tell two pictures apart.
@@ -109,6 +116,12 @@ async def store_files(
             new = [one for text in new if (one := await asyncio.to_thread(leave_out_known, text, had))]
             last = None if new else await asyncio.to_thread(_find_last, opened, file.named)
             known += [(last, False)] if last else []
+        if new and (home := await asyncio.to_thread(_find_last, opened, file.named)):
+            gone = [one for one in new if one.source in forgotten and is_inside(one.source, file.named)]
+            notes += (_FORGOTTEN.format(source=one.source, day=forgotten[one.source]) for one in gone)
+            held = [one for one in new if await asyncio.to_thread(_is_held, opened, one)]
+            new = [one for one in new if one not in gone and one not in held]
+            known += [] if new else [(home, False)]
         texts += new
         if is_kept:
             lines = await asyncio.to_thread(mark_lines, words)
@@ -119,7 +132,16 @@ async def store_files(
         await asyncio.to_thread(opened.tables.keep_place, memory, source, place)
     if not (known or stored):
         check_text("")
-    return [*known, *stored]
+    return [*known, *stored], tuple(notes)
+
+
+def _is_held(opened: OpenMemory, text: DatedText) -> bool:
+    """Return whether its source has said the same, by itself or with its folder."""
+    if not isinstance(text.content, str) and any(part.pictures for part in text.content):
+        return False
+    tables, memory, lines = opened.tables, opened.record.number, mark_lines(text.words)
+    same = [one.number for one in tables.list_texts(memory) if one.source == text.source]
+    return any(lines == mark_lines(words) for _, words in tables.load_texts(memory, same))
 
 
 def _count_read(words: str, kept: str) -> int:

@@ -105,7 +105,7 @@ class LastingMemory:
         file = NewFile(parts=parts, name=document.name, named=source or document.name)
         async with self._open() as opened:
             update = await append.append_files(opened, [file], at)
-        return replace(update, notes=tuple(getattr(document, "notes", ())))
+        return replace(update, notes=(*getattr(document, "notes", ()), *update.notes))
 
     async def aask(self, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
         """Answer a question, from the memory or else from the texts."""

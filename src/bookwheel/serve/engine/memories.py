@@ -108,8 +108,11 @@ class ServedMemories:
     ) -> records.MemoryJson:
         """Read a text into a memory; without waiting, return as soon as it cannot be lost."""
         texts = [DatedText(content=text, source=source, at=at)]
-        work = partial(append_all if waits else store_all, texts=texts)
-        return await self._add(key, name, work, waits=waits)
+
+        async def store(opened: OpenMemory) -> Any:
+            return await store_all(opened, texts), ()
+
+        return await self._add(key, name, partial(append_all, texts=texts) if waits else store, waits=waits)
 
     async def add_file(
         self, key: Key | None, name: str, file: NewFile, *, at: str | None, waits: bool
@@ -124,7 +127,7 @@ class ServedMemories:
         if waits:
             return records.update_to_json(name, await self._run(key, name, work))
         opened = await self._open(key, name)
-        stored = await work(opened)
+        stored, notes = await work(opened)
         is_known = not any(is_new for _, is_new in stored)
         if not is_known:
             self._read_later(opened)
@@ -136,6 +139,7 @@ class ServedMemories:
             "at": text.at,
             "late": any(one.is_late for one, _ in stored),
             "known": is_known,
+            "notes": list(notes),
             "waiting": waiting,
         }
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from value_notes import PLAN, note_values
 
-from bookwheel.claims import Claim, Evidence, Sign, Verdict, choose_sign
+from bookwheel.claims import WORDS, Claim, Evidence, Fit, Sign, Verdict, choose_sign
 from bookwheel.memory.answers import describe
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
@@ -67,6 +67,24 @@ async def test_within_days_that_were_read_together_the_texts_are_asked_and_no_ol
     assert (then.answer, then.origin) == ("room = 14", "texts")
     before = await ask(opened, "room?", as_of="2026-05-19")
     assert (before.answer, before.origin) == ("room = 12", "memory")
+
+
+@pytest.mark.parametrize(
+    ("words", "judge", "fit"),
+    [
+        ("Present: Sian, Meg Tudor.", WORDS, Fit.DOUBTFUL),
+        ("Present: Sian, Meg Tudor.", "a-model", Fit.YES),
+        ("Meg Tudor has the key.", WORDS, Fit.YES),
+    ],
+)
+async def test_a_name_that_words_find_in_another_matter_answers_nothing_beyond_doubt(session, begin, words, judge, fit):
+    opened = await begin(session)
+    await append(opened, words, source="minutes", at="2026-05-12")
+    document = PassageDocument(rank_passages(opened, "Who has the key?", opened.newest(), None), has_headers=False)
+    evidence = [Evidence(step=None, quote=words, start=0, end=len(words))]
+    claim = Claim(text="Meg Tudor", verdict=Verdict.SUPPORTED, evidence=(0,), judge=judge, answers=Fit.YES)
+    answer = describe("Meg Tudor", "Who has the key?", 1, document, "memory", (evidence, [claim]))
+    assert (answer.verdict, answer.answers) == (Verdict.SUPPORTED, fit)
 
 
 async def test_the_line_above_a_text_is_no_evidence(session, begin):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 from value_notes import note_values
 
-from bookwheel.claims import Fit, Verdict
+from bookwheel.claims import WORDS, Claim, Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory import asking
 from bookwheel.memory.answers import MemoryAnswer
@@ -188,3 +189,16 @@ def test_notes_go_before_passages_only_where_they_are_as_sure_and_answer_as_well
 
     own, theirs = answer("In 1963.", *noted, "memory"), answer("In 1961.", *found, "texts")
     assert asking._knows_more(own, theirs) is is_noted
+
+
+@pytest.mark.parametrize("judge", ["a-model", WORDS])
+def test_notes_that_say_more_do_not_replace_what_a_judge_bears_out_where_it_does_not_bear_them_out(judge):
+    def answer(text, verdict):
+        claims = (Claim(text=text, verdict=verdict, judge=judge, answers=Fit.YES),)
+        return MemoryAnswer(
+            question="?", answer=text, origin="", version=1, verdict=verdict, answers=Fit.YES, claims=claims
+        )
+
+    own, theirs = answer("Half past five, with the piano.", PARTLY), answer("Half past five.", Verdict.SUPPORTED)
+    assert asking._knows_more(own, theirs) is (judge == WORDS)
+    assert asking._knows_more(replace(own, claims=theirs.claims), theirs)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bookwheel.claims import BORNE_OUT, Claim, Evidence, Fit, Verdict, mark_seen, sum_up_fits, sum_up_verdicts
+from bookwheel.claims import BORNE_OUT, WORDS, Claim, Evidence, Fit, Verdict, mark_seen, sum_up_fits, sum_up_verdicts
 from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.memory.opened import OpenMemory
 from bookwheel.memory.passages import DatedQuote, PassageDocument
 from bookwheel.memory.pictures import find_marks
 from bookwheel.memory.values import find_rivals
 from bookwheel.text.matching import find_missing_words, parse_words
+from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Status, Usage
 from bookwheel.verdict.judge import judge_answer
 
@@ -53,7 +54,7 @@ def describe(
 ) -> MemoryAnswer:
     """Return the answer with its verdict, its quotes, and what other texts say in its place."""
     found, claims = _keep_quotes(*judged, document)
-    claims = tuple(_mark_written(claim, found) for claim in claims)
+    claims = tuple(_mark_idle(_mark_written(claim, found), found, question) for claim in claims)
     rivals = find_rivals(text, found, question, document)
     times = [datetime.fromisoformat(quote.at) for quote in found]
     newest = max(times) if times else None
@@ -95,6 +96,14 @@ def _mark_written(claim: Claim, quotes: Sequence[DatedQuote]) -> Claim:
     words = {word.index_key for one in cited if one.text for word in parse_words(one.quote)}
     is_told = words and not find_missing_words(parse_words(claim.text), words)
     return claim if is_told else replace(claim, verdict=Verdict.BY_HAND, missing=(), unsaid=(), score=None)
+
+
+def _mark_idle(claim: Claim, quotes: Sequence[DatedQuote], question: str) -> Claim:
+    """Return a claim that words alone bear out as doubtful where they are of another matter than the question."""
+    asked = QuestionWords(question)
+    is_of_it = not asked.stems or any(asked.find(quotes[at].quote) for at in claim.evidence)
+    is_sure = claim.judge == WORDS and claim.evidence and claim.answers is Fit.YES
+    return replace(claim, answers=Fit.DOUBTFUL) if is_sure and not is_of_it else claim
 
 
 def add_seen(opened: OpenMemory, answer: MemoryAnswer, marks: Sequence[str]) -> MemoryAnswer:

@@ -152,12 +152,13 @@ def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
     """Return whether the answer of the whole memory is taken and not that of a few passages.
 
     Notes know what hangs together over several texts, or was put right in another one. So theirs is taken where it says
-    all of the other and more; and where neither is proved, if it is borne out as far and answers as well.
+    all of the other and more, unless a judge bears the other out alone; and where neither is proved, if it is borne out
+    as far and answers as well.
     """
     if noted.newer:
         return False
     if says_more(noted.answer, found.answer):
-        return True
+        return found.verdict not in BORNE_OUT or all(map(_is_trusted, noted.claims))
     known, unproved = {*BORNE_OUT, Verdict.PARTLY, Verdict.BY_HAND}, {Verdict.NOT_FOUND, Verdict.PARTLY}
     is_as_sure = noted.verdict in known or noted.verdict is found.verdict
     answers_as_well = _FITS.index(noted.answers) >= _FITS.index(found.answers)

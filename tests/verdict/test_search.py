@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from bookwheel.documents.opening import TextDocument
+from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.verdict.judge import judge_answer
 from bookwheel.verdict.search import find_sentence, is_wrapped, make_query, search
 
@@ -71,3 +71,19 @@ def test_names_whose_signs_stand_apart_are_found_and_shown_as_they_are_written()
         search(TextDocument(text).parts(), [query])
         found = [one for _, one in query.found if one.text == line]
         assert [text[one.start : one.end] for one in found] == [line]
+
+
+def test_the_line_that_names_a_file_is_none_of_its_sentences():
+    text = 'One.\n===== src/parcel/__init__.py =====\n"""Parcel lockers of the town."""\n'
+    start = text.index("src")
+    assert text[slice(*find_sentence(text, start, text.index("lockers")))] == '"""Parcel lockers of the town."""'
+    assert text[slice(*find_sentence(text, start, start + 3))] == "===== src/parcel/__init__.py ====="
+
+
+def test_a_file_that_is_named_is_shown_by_its_name_and_on_no_line(tmp_path):
+    for name, words in (("settings.py", "WIDTH = 4\n"), ("a.md", "The keeper was Ada Quill.\n")):
+        (tmp_path / name).write_text(words)
+    document = open_document([tmp_path])
+    evidence, (claim,) = judge_answer("settings.py", "In which file is the width set?", (), document)
+    named = evidence[claim.evidence[0]]
+    assert (named.quote, named.sources, named.lines) == ("settings.py", ("settings.py",), ())

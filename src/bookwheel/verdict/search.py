@@ -14,6 +14,7 @@ from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import FORMS, stem
+from bookwheel.text.lines import skip_file_header
 from bookwheel.text.matching import UNSPACED, drop_invisible, parse_words
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Part
@@ -154,7 +155,10 @@ def _goes_on(line: str, other: str) -> bool:
 
 
 def find_sentence(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the sentence around a span, or its lines where they are of many short ones."""
+    """Return the sentence around a span, or its lines where they are of many short ones.
+
+    The line that names a file is a sentence of its own, and none of the file's.
+    """
     before, after = max(0, start - MOST_CONTEXT), min(len(text), end + MOST_CONTEXT)
     # What has no end nearby is cut between two words.
     cut = next((at for at in range(before, start) if text[at].isspace()), before) if before else 0
@@ -166,6 +170,8 @@ def find_sentence(text: str, start: int, end: int) -> tuple[int, int]:
     if is_short and not is_wrapped(lines):
         first = max(first, text.rfind("\n", first, start) + 1)
         last = stop if (stop := text.find("\n", end, last)) >= 0 else last
+    if (begins := skip_file_header(lambda at, stop: text[at:stop], first)) > first:
+        first, last = (begins, last) if end > begins else (first, begins)
     quote = text[first:last]
     return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
 

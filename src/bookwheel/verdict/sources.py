@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from bookwheel.claims import Evidence
 from bookwheel.flags import Flag
-from bookwheel.text.lines import find_lines, has_lines
+from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines
 from bookwheel.text.matching import find_missing_words, parse_words
 from bookwheel.types import Part, Step
 from bookwheel.verdict.parsing import parse, share_terms
@@ -147,6 +147,9 @@ class EvidenceList:
             step = self._chunks[at].index
         pages, sources = self._parts.pages(start, end), self._parts.sources(start, end)
         lines = self._parts.lines(start, end)
+        if header := FILE_HEADER.fullmatch(quote):
+            # Words of ours: the file's name, which stands on none of its lines.
+            quote, lines = header[1], ()
         piece = Evidence(quote=quote, start=start, end=end, step=step, pages=pages, sources=sources, lines=lines)
         self.pieces.append(piece)
         return len(self.pieces) - 1

@@ -61,6 +61,12 @@ def test_a_question_alone_is_asked_as_ever_and_another_one_is_not_completed():
     assert all(EARLIER in turn[-1].content for turn in prompts_for(plan, QUESTION).empty(Layout.MEMORY_FIRST))
 
 
+def test_a_list_is_asked_for_as_a_list():
+    rates = {"type": "array", "items": {"type": "object", "properties": {"rate": {"type": "number"}}}}
+    assert describe_fields(json.dumps(rates), 400) == "- list, of each item:\n  - rate (number)"
+    assert describe_fields(json.dumps({"type": "array", "items": {"type": "string"}}), 400) == ""
+
+
 def test_fields_that_are_too_many_lose_first_what_they_are_about():
     described = {"properties": {f"field{n}": {"type": "string", "description": "words " * 9} for n in range(20)}}
     text = json.dumps(described)

@@ -54,6 +54,8 @@ def test_what_does_not_fit_is_told() -> None:
     assert value == {"year": "May"}
     assert "$.year" in fault
     assert _parse_value("It ends in May.", OBJECT)[0] is None
+    # A null that may stand there, too, is no reason why another value does not.
+    assert _parse_value('{"year": "May"}', allow_nulls(OBJECT))[1] == "$.year: 'May' is not of type 'integer'"
 
 
 FACTS = {

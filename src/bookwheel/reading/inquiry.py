@@ -59,15 +59,17 @@ def describe_fields(schema: str, question_tokens: int) -> str:
     '- due (text): The last day.'
     """
     root = json.loads(schema)
+    whole = resolve(root, root)
+    listed = ["- list, of each item:"] if isinstance(whole, dict) and "array" in _list_types(whole) else []
     for has_notes, room in ((True, _ROOM_FOR_ALL), (False, _ROOM_FOR_NAMES)):
         lines, left = list[str](), room * question_tokens + 1
-        for at, line in enumerate(_list_fields(root, root, 0, has_notes=has_notes)):
+        for at, line in enumerate(_list_fields(root, root, len(listed), has_notes=has_notes)):
             left -= len(line.encode("utf-8", "replace")) + 1 if line else 0
             if left < 0 or at >= _MOST_PARTS:
                 break
             lines += [line] if line else []
         else:
-            return "\n".join(lines)
+            return "\n".join((*listed, *lines)) if lines else ""
     return ""
 
 

@@ -332,4 +332,7 @@ def _find_fault(value: Any, schema: dict[str, Any]) -> str:
     from jsonschema.validators import validator_for
 
     fault = best_match(validator_for(schema)(schema).iter_errors(value))
+    # Null is a choice of ours: what does not fit is the other one.
+    while fault and len(list_options(fault.schema)) == 1 and fault.validator in {"anyOf", "oneOf"}:
+        fault = best_match(one for one in fault.context if one.schema != {"type": "null"})
     return f"{fault.json_path}: {fault.message[:300]}" if fault else ""

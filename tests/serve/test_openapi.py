@@ -297,6 +297,10 @@ def _ask_runs(ask: Described) -> None:
 STONES = """
 from starlette.responses import JSONResponse
 from bookwheel.serve.http.operations import operation
+from bookwheel.serve.http.requests import Body
+
+class StoneShape(Body):
+    weight: int
 
 class StoneRoutes:
     def __init__(self, service):
@@ -305,6 +309,14 @@ class StoneRoutes:
     @operation("GET", "/stones/{stone}", "A stone", dict[str, int], query={"side": str})
     async def get_stone(self, request):
         return JSONResponse({request.path_params["stone"]: len(self._service.models)})
+
+    @operation("POST", "/stones", "Lay a stone", status=201)
+    async def lay_stone(self, request, body: StoneShape) -> dict[str, int]:
+        return {"laid": body.weight}
+
+    @operation("DELETE", "/stones", "Clear them", status=204)
+    async def clear_stones(self, request) -> JSONResponse:
+        return JSONResponse(None, 204)
 """
 
 
@@ -314,9 +326,15 @@ def test_another_package_adds_operations_that_are_served_and_described(serving, 
     try:
         with serving() as up, up.client() as client:
             assert client.get("/stones/flint").json() == {"flint": 1}
-            described = client.get("/openapi.json").json()["paths"]["/stones/{stone}"]["get"]
+            laid, wrong = (client.post("/stones", json=body) for body in ({"weight": 3}, {"weight": "much"}))
+            assert (laid.status_code, laid.json(), wrong.status_code) == (201, {"laid": 3}, 400)
+            paths = client.get("/openapi.json").json()["paths"]
+            described = paths["/stones/{stone}"]["get"]
     finally:
         build_openapi.cache_clear()
+    assert "content" not in paths["/stones"]["delete"]["responses"]["204"]
+    schema = paths["/stones"]["post"]["responses"]["201"]["content"]["application/json"]["schema"]
+    assert schema["additionalProperties"] == {"type": "integer"}
     assert described["summary"] == "A stone"
     assert [(one["name"], one["in"]) for one in described["parameters"]] == [("stone", "path"), ("side", "query")]
 

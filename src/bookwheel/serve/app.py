@@ -274,9 +274,9 @@ class ServerRoutes:
         self._embeds: dict[str, bool | None] = {}
         self._probes: dict[str, asyncio.Task[frozenset[Ability] | None]] = {}
 
-    @operation("GET", "/models", "List the models that read here", list[ModelJson])
-    async def list_models(self, _request: Request) -> Response:
-        return JsonResponse(await asyncio.gather(*map(self._describe_model, self._service.models)))
+    @operation("GET", "/models", "List the models that read here")
+    async def list_models(self, _request: Request) -> list[ModelJson]:
+        return await asyncio.gather(*map(self._describe_model, self._service.models))
 
     async def _describe_model(self, name: str) -> ModelJson:
         model, plan = self._service.models[name], self._service.plans[name]
@@ -327,10 +327,10 @@ class ServerRoutes:
         start_session(response, self._service.keys, key, request)
         return response
 
-    @operation("GET", "/healthz", "The state of the server", HealthJson)
-    async def check_health(self, _request: Request) -> Response:
+    @operation("GET", "/healthz", "The state of the server")
+    async def check_health(self, _request: Request) -> HealthJson:
         health: HealthJson = {"status": "ok", "readings": len(self._service.readings)}
-        return JsonResponse(health)
+        return health
 
     @operation("GET", "/metrics", "Metrics for Prometheus", str, kind="text/plain")
     async def render_metrics(self, _request: Request) -> Response:

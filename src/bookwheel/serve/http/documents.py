@@ -12,10 +12,8 @@ from bookwheel.journal import StoredDocument
 from bookwheel.journal.files import DOCUMENT_TYPES
 from bookwheel.journal.search import SearchHit
 from bookwheel.journal.shelf import LabelKind, ShelfCounts, ShelfOrder, ShelfQuery, ShelvedDocument
-from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
-from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, UPLOADS, Routes, operation
 from bookwheel.serve.http.requests import Body, LabelShape, parse_flag, parse_number, store_upload
 
@@ -92,8 +90,8 @@ class PlaceJson(TypedDict):
 class DocumentRoutes(Routes):
     """The operations of documents."""
 
-    @operation("POST", "/documents", "Upload a document", UploadJson, status=201, uploads=(*UPLOADS,), headers=_UPLOAD)
-    async def upload_document(self, request: Request) -> Response:
+    @operation("POST", "/documents", "Upload a document", status=201, uploads=(*UPLOADS,), headers=_UPLOAD)
+    async def upload_document(self, request: Request) -> UploadJson:
         document, _ = await store_upload(request, self._service.documents)
         payload: UploadJson = {
             "document": document.id,
@@ -101,11 +99,11 @@ class DocumentRoutes(Routes):
             "length": document.length,
             "notes": list(document.notes),
         }
-        return JsonResponse(payload, 201)
+        return payload
 
     # Those with a star first, then the last used, if nothing else is asked for.
-    @operation("GET", "/documents", "List the documents", list[ShelvedDocument], query=_PAGE)
-    async def list_documents(self, request: Request) -> Response:
+    @operation("GET", "/documents", "List the documents", query=_PAGE)
+    async def list_documents(self, request: Request) -> list[ShelvedDocument]:
         key, wanted = request.state.key, request.query_params
         order, type_ = wanted.get("sort", "used"), wanted.get("type", "")
         if order not in set(ShelfOrder):
@@ -124,11 +122,10 @@ class DocumentRoutes(Routes):
             after=after,
         )
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_DOCUMENTS)
-        documents = await self._service.list_shelf(key, query, limit=limit, offset=parse_number(request, "offset", 0))
-        return JsonResponse([to_plain(document) for document in documents])
+        return await self._service.list_shelf(key, query, limit=limit, offset=parse_number(request, "offset", 0))
 
-    @operation("PATCH", "/documents", "Change several documents at once", ChangedJson)
-    async def change_documents(self, request: Request, body: DocumentsShape) -> Response:
+    @operation("PATCH", "/documents", "Change several documents at once")
+    async def change_documents(self, request: Request, body: DocumentsShape) -> ChangedJson:
         """Star, collect or delete documents; what the client does not have is passed over."""
         key = request.state.key
         owner, shelf = self._service.owner(key), self._service.journal.shelf
@@ -141,45 +138,44 @@ class DocumentRoutes(Routes):
             await self._service.set_label(key, LabelKind.DOCUMENT, *ids, is_starred=body.starred)
         if body.removed:
             await self._service.delete_documents(ids, key)
-        return JsonResponse(ChangedJson(changed=len(ids)))
+        return ChangedJson(changed=len(ids))
 
-    @operation("GET", "/shelf", "Count the documents by type and collection", ShelfCounts)
-    async def count_documents(self, request: Request) -> Response:
-        return JsonResponse(to_plain(await self._service.count_shelf(request.state.key)))
+    @operation("GET", "/shelf", "Count the documents by type and collection")
+    async def count_documents(self, request: Request) -> ShelfCounts:
+        return await self._service.count_shelf(request.state.key)
 
-    @operation("GET", "/documents/{sha}", "A document", ShelvedDocument)
-    async def get_document(self, request: Request) -> Response:
-        return JsonResponse(to_plain(await self._find_on_shelf(request)))
+    @operation("GET", "/documents/{sha}", "A document")
+    async def get_document(self, request: Request) -> ShelvedDocument:
+        return await self._find_on_shelf(request)
 
-    @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocument)
-    async def label_document(self, request: Request, body: LabelShape) -> Response:
+    @operation("PATCH", "/documents/{sha}", "Name or star a document")
+    async def label_document(self, request: Request, body: LabelShape) -> ShelvedDocument:
         document = await self._find_on_shelf(request)
         key, kind = request.state.key, LabelKind.DOCUMENT
         await self._service.set_label(key, kind, document.document, name=body.name, is_starred=body.starred)
-        return JsonResponse(to_plain(await self._find_on_shelf(request)))
+        return await self._find_on_shelf(request)
 
     @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
     async def delete_document(self, request: Request) -> Response:
         await self._service.delete_documents([(await self._find_on_shelf(request)).document], request.state.key)
         return Response(status_code=204)
 
-    @operation("GET", "/documents/{sha}/text", "A part of its text", TextSpanJson, query=SPAN)
-    async def get_text(self, request: Request) -> Response:
-        return JsonResponse(await asyncio.to_thread(slice_text, request, await self._find_document(request)))
+    @operation("GET", "/documents/{sha}/text", "A part of its text", query=SPAN)
+    async def get_text(self, request: Request) -> TextSpanJson:
+        return await asyncio.to_thread(slice_text, request, await self._find_document(request))
 
-    @operation("GET", "/documents/{sha}/find", "Find a text in a document", list[PlaceJson], query=_FIND)
-    async def find_in_document(self, request: Request) -> Response:
+    @operation("GET", "/documents/{sha}/find", "Find a text in a document", query=_FIND)
+    async def find_in_document(self, request: Request) -> list[PlaceJson]:
         document = await self._find_document(request)
         text = _parse_search(request, "text")
         start, limit = parse_number(request, "start", 0), min(parse_number(request, "limit", 100), _MOST_PLACES)
         places = await asyncio.to_thread(find_places, document, text, start, limit)
-        return JsonResponse([{"start": start, "end": end} for start, end in places])
+        return [{"start": start, "end": end} for start, end in places]
 
-    @operation("GET", "/search", "Search texts and memories", list[SearchHit], query=_SEARCH)
-    async def search(self, request: Request) -> Response:
+    @operation("GET", "/search", "Search texts and memories", query=_SEARCH)
+    async def search(self, request: Request) -> list[SearchHit]:
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_HITS)
-        hits = await self._service.search(request.state.key, _parse_search(request, "query"), limit)
-        return JsonResponse([to_plain(hit) for hit in hits])
+        return await self._service.search(request.state.key, _parse_search(request, "query"), limit)
 
     async def _find_on_shelf(self, request: Request) -> ShelvedDocument:
         return await self._service.find_on_shelf(request.path_params["sha"], request.state.key)

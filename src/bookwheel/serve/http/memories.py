@@ -134,13 +134,13 @@ class MemoryRoutes:
         self._service = service
         self._memories = service.memories
 
-    @operation("GET", "/memories", "List the lasting memories", list[MemorySummaryJson])
-    async def list_memories(self, request: Request) -> Response:
-        return JsonResponse(await self._memories.list_all(request.state.key))
+    @operation("GET", "/memories", "List the lasting memories")
+    async def list_memories(self, request: Request) -> list[MemorySummaryJson]:
+        return await self._memories.list_all(request.state.key)
 
-    @operation("POST", "/memories", "Begin a lasting memory", MemorySummaryJson, status=201)
-    async def begin_memory(self, request: Request, body: NewMemoryShape) -> Response:
-        begun = await self._memories.begin(
+    @operation("POST", "/memories", "Begin a lasting memory", status=201)
+    async def begin_memory(self, request: Request, body: NewMemoryShape) -> MemorySummaryJson:
+        return await self._memories.begin(
             request.state.key,
             body.name,
             body.about,
@@ -149,18 +149,15 @@ class MemoryRoutes:
             way=body.way,
             limits=MemoryLimits(max_characters=body.max_characters, max_tokens_per_day=body.max_tokens_per_day),
         )
-        return JsonResponse(begun, 201)
 
-    @operation(
-        "GET", "/memories/{name}", "What a memory says, or said at a version", MemoryJson, query={"version": int}
-    )
-    async def get_memory(self, request: Request) -> Response:
+    @operation("GET", "/memories/{name}", "What a memory says, or said at a version", query={"version": int})
+    async def get_memory(self, request: Request) -> MemoryJson:
         version = parse_number(request, "version", 0) if "version" in request.query_params else None
-        return JsonResponse(await self._memories.show(request.state.key, request.path_params["name"], version))
+        return await self._memories.show(request.state.key, request.path_params["name"], version)
 
-    @operation("PATCH", "/memories/{name}", "Rename a memory", MemorySummaryJson)
-    async def rename_memory(self, request: Request, body: NameShape) -> Response:
-        return JsonResponse(await self._memories.rename(request.state.key, request.path_params["name"], body.name))
+    @operation("PATCH", "/memories/{name}", "Rename a memory")
+    async def rename_memory(self, request: Request, body: NameShape) -> MemorySummaryJson:
+        return await self._memories.rename(request.state.key, request.path_params["name"], body.name)
 
     @operation("DELETE", "/memories/{name}", "Delete a memory with all that it holds", status=204)
     async def delete_memory(self, request: Request) -> Response:
@@ -187,10 +184,10 @@ class MemoryRoutes:
             added = await self._memories.add(key, name, body.text, source=body.source, at=body.at, waits=waits)
         return JsonResponse(added, 200 if waits else 202)
 
-    @operation("POST", "/memories/{name}/questions", "Ask a memory", MemoryAnswerJson)
-    async def ask_memory(self, request: Request, body: QuestionShape) -> Response:
+    @operation("POST", "/memories/{name}/questions", "Ask a memory")
+    async def ask_memory(self, request: Request, body: QuestionShape) -> MemoryAnswerJson:
         name = request.path_params["name"]
-        return JsonResponse(await self._memories.ask(request.state.key, name, body.question, as_of=body.as_of))
+        return await self._memories.ask(request.state.key, name, body.question, as_of=body.as_of)
 
     @operation("GET", "/memories/{name}/pictures/{sha256}", "A picture of its texts", bytes, kind=_PICTURE)
     async def get_picture(self, request: Request) -> Response:
@@ -198,32 +195,24 @@ class MemoryRoutes:
         content = await self._memories.load_picture(request.state.key, name, sha256)
         return Response(content, media_type=find_media(content), headers=_NOT_STORED)
 
-    @operation("GET", "/memories/{name}/log", "All that happened to a memory", MemoryLogJson)
-    async def get_log(self, request: Request) -> Response:
-        return JsonResponse(await self._memories.log(request.state.key, request.path_params["name"]))
+    @operation("GET", "/memories/{name}/log", "All that happened to a memory")
+    async def get_log(self, request: Request) -> MemoryLogJson:
+        return await self._memories.log(request.state.key, request.path_params["name"])
 
-    @operation(
-        "GET",
-        "/memories/{name}/diff",
-        "The lines that two versions differ in",
-        MemoryDiffJson,
-        query={"from": int, "to": int},
-    )
-    async def get_diff(self, request: Request) -> Response:
+    @operation("GET", "/memories/{name}/diff", "The lines that two versions differ in", query={"from": int, "to": int})
+    async def get_diff(self, request: Request) -> MemoryDiffJson:
         if not {"from", "to"} <= set(request.query_params):
             raise ApiError(400, "say which versions: ?from=1&to=2", param="from")
         old, new = (parse_number(request, end, 0) for end in ("from", "to"))
-        return JsonResponse(await self._memories.diff(request.state.key, request.path_params["name"], old, new))
+        return await self._memories.diff(request.state.key, request.path_params["name"], old, new)
 
-    @operation("POST", "/memories/{name}/edits", "Correct a memory by hand", MemoryJson)
-    async def edit_memory(self, request: Request, body: EditShape) -> Response:
-        return JsonResponse(
-            await self._memories.edit(request.state.key, request.path_params["name"], body.old, body.new, body.at)
-        )
+    @operation("POST", "/memories/{name}/edits", "Correct a memory by hand")
+    async def edit_memory(self, request: Request, body: EditShape) -> MemoryJson:
+        return await self._memories.edit(request.state.key, request.path_params["name"], body.old, body.new, body.at)
 
-    @operation("POST", "/memories/{name}/forgets", "Forget with all that came of it", ForgetPreviewJson | TombstoneJson)
-    async def forget_source(self, request: Request, body: ForgetShape) -> Response:
-        forgotten = await self._memories.forget(
+    @operation("POST", "/memories/{name}/forgets", "Forget with all that came of it")
+    async def forget_source(self, request: Request, body: ForgetShape) -> ForgetPreviewJson | TombstoneJson:
+        return await self._memories.forget(
             request.state.key,
             request.path_params["name"],
             source=body.source,
@@ -231,15 +220,9 @@ class MemoryRoutes:
             text=body.text,
             is_preview=body.preview,
         )
-        return JsonResponse(forgotten)
 
-    @operation(
-        "POST",
-        "/memories/{name}/files",
-        "Run a command of Anthropic's memory tool on the files in a memory",
-        FileReplyJson,
-    )
-    async def run_command(self, request: Request, body: FileCommandShape) -> Response:
+    @operation("POST", "/memories/{name}/files", "Run a command of Anthropic's memory tool on the files in a memory")
+    async def run_command(self, request: Request, body: FileCommandShape) -> FileReplyJson:
         name, command = request.path_params["name"], FileCommand(**body.model_dump())
         if body.command == "create":
             model = next(iter(self._service.models))
@@ -248,8 +231,8 @@ class MemoryRoutes:
             reply = await self._memories.run_command(request.state.key, name, command)
         except InputError as error:
             # An answer for the agent, which tries again: the request itself was right.
-            return JsonResponse(FileReplyJson(content=str(error), is_error=True))
-        return JsonResponse(FileReplyJson(content=reply, is_error=False))
+            return FileReplyJson(content=str(error), is_error=True)
+        return FileReplyJson(content=reply, is_error=False)
 
     @operation(
         "GET", "/memories/{name}/export", "A memory as a journal of its own", bytes, kind="application/vnd.sqlite3"

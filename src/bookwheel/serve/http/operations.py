@@ -4,7 +4,8 @@
         @operation("GET", "/readings/{id}", "A whole reading", ReadingJson, query={"changes": int})
         async def get_reading(self, request: Request) -> Response: ...
 
-A second parameter is the body of the request, parsed as the type that it is annotated with.
+A second parameter is the body of the request, parsed as the type that it is annotated with. What is returned is a
+response, or else the JSON of one, of the type that the function is annotated with.
 
 `make_routes` makes the routes of an object of such a class; `describe_operations` makes the OpenAPI document of the
 classes, from the operations, the bodies that they parse and the types of their answers.
@@ -12,7 +13,7 @@ classes, from the operations, the bodies that they parse and the types of their 
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from importlib.metadata import version
 from inspect import signature
 from pkgutil import resolve_name
@@ -27,8 +28,9 @@ from starlette.routing import BaseRoute, Route
 
 from bookwheel.journal import StoredDocument
 from bookwheel.plan import Budget, GatePlan, Plan, Sampling
+from bookwheel.schema import to_plain
 from bookwheel.serve.engine.service import Service
-from bookwheel.serve.http.answers import ErrorJson
+from bookwheel.serve.http.answers import ErrorJson, JsonResponse
 from bookwheel.serve.http.requests import parse_body
 from bookwheel.types import Reading
 
@@ -84,29 +86,41 @@ def operation(method: str, path: str, summary: str, answer: Any = None, **more: 
     """Mark a method as the function of an operation; `more` are the other fields of `Operation`."""
 
     def mark(function: _F) -> _F:
-        facts = {"body": _find_body(function), **more}
-        described = Operation(method=method, path=path, summary=summary, answer=answer, **facts)
+        body, given = _find_types(function, answer)
+        described = Operation(method=method, path=path, summary=summary, answer=given, **{"body": body, **more})
         vars(function)["operation"] = described
         return function
 
     return mark
 
 
-def _find_body(function: Callable[..., Any]) -> Any:
-    """Return the type of what a method takes beside the request; None where it takes no body, or parses that itself."""
+def _find_types(function: Callable[..., Any], answer: Any) -> tuple[Any, Any]:
+    """Return the types of the body that a method takes and of its answer, where that is not given and no response."""
     _, _, *names = signature(function).parameters
-    return get_type_hints(function)[names[0]] if names else None
+    if not names and (answer or "return" not in function.__annotations__):
+        return None, answer
+    hints = get_type_hints(function)
+    given = hints.get("return")
+    is_response = isinstance(given, type) and issubclass(given, Response)
+    return hints[names[0]] if names else None, answer or (None if is_response else given)
 
 
-def _parse_before(function: Callable[..., Awaitable[Response]], shape: Any) -> Callable[[Request], Awaitable[Response]]:
-    """Return the function of a request alone."""
-    if len(signature(function).parameters) == 1:
-        return function
+def _make_endpoint(function: Callable[..., Awaitable[Any]], one: Operation) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function of a request alone: with its body parsed, and its answer as JSON."""
+    takes_body = len(signature(function).parameters) > 1
 
     async def answer(request: Request) -> Response:
-        return await function(request, await parse_body(shape, request))
+        given = [await parse_body(one.body, request)] if takes_body else []
+        made = await function(request, *given)
+        return made if isinstance(made, Response) else JsonResponse(_to_json(made), one.status)
 
     return answer
+
+
+def _to_json(made: Any) -> Any:
+    if isinstance(made, list):
+        return [to_plain(one) if is_dataclass(one) else one for one in made]
+    return to_plain(made) if is_dataclass(made) else made
 
 
 class Routes:
@@ -132,7 +146,7 @@ def list_operations(group: type) -> dict[str, Operation]:
 
 def make_routes(group: object) -> list[BaseRoute]:
     found = list_operations(type(group)).items()
-    return [Route(one.path, _parse_before(getattr(group, name), one.body), methods=[one.method]) for name, one in found]
+    return [Route(one.path, _make_endpoint(getattr(group, name), one), methods=[one.method]) for name, one in found]
 
 
 def describe_operations(groups: Sequence[type]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from bookwheel.picture import find_media
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.originals import BoxesJson, OutlineJson
 from bookwheel.serve.engine.running_reading import Caller
-from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, Routes, operation
 from bookwheel.serve.http.requests import parse_number, read_digits
 
@@ -30,10 +29,9 @@ _KEPT: Final = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Option
 class OriginalRoutes(Routes):
     """The operations of files and pages."""
 
-    @operation("GET", "/documents/{sha}/outline", "Its headings, pages and files", OutlineJson)
-    async def get_outline(self, request: Request) -> Response:
-        outline = await self._service.originals.outline(await self._find_document(request), _client(request))
-        return JsonResponse(outline)
+    @operation("GET", "/documents/{sha}/outline", "Its headings, pages and files")
+    async def get_outline(self, request: Request) -> OutlineJson:
+        return await self._service.originals.outline(await self._find_document(request), _client(request))
 
     @operation("GET", "/documents/{sha}/original", "A file it was read from", bytes, kind=_FILE, query=_SOURCE)
     async def get_original(self, request: Request) -> Response:
@@ -59,14 +57,13 @@ class OriginalRoutes(Routes):
         content = await self._service.originals.load_picture(document, label)
         return Response(content, media_type=find_media(content), headers=_KEPT)
 
-    @operation("GET", "/documents/{sha}/places", "Where a passage stands on its pages", list[BoxesJson], query=SPAN)
-    async def get_places(self, request: Request) -> Response:
+    @operation("GET", "/documents/{sha}/places", "Where a passage stands on its pages", query=SPAN)
+    async def get_places(self, request: Request) -> list[BoxesJson]:
         document = await self._find_document(request)
         start, end = parse_number(request, "start", 0), parse_number(request, "end", 0)
         if not start <= end <= start + _LONGEST_PASSAGE:
             raise ApiError(400, f"a passage has at most {_LONGEST_PASSAGE:,} characters", param="end")
-        found = await self._service.originals.find_boxes(document, start, end, _client(request))
-        return JsonResponse(found)
+        return await self._service.originals.find_boxes(document, start, end, _client(request))
 
 
 def _client(request: Request) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, NotRequired
+from typing import Final, Literal, NotRequired
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -107,11 +107,11 @@ class ReadingRoutes(Routes):
             payload["waiting"] = to_plain(running.waiting)
         return JsonResponse(payload)
 
-    @operation("PATCH", "/readings/{id}", "Name or star a reading", Label)
-    async def label_reading(self, request: Request, body: LabelShape) -> Response:
+    @operation("PATCH", "/readings/{id}", "Name or star a reading")
+    async def label_reading(self, request: Request, body: LabelShape) -> Label:
         reading, key = await self._find_reading(request), request.state.key
         await self._service.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
-        return JsonResponse(to_plain((await self._service.load_labels(key, [reading.id]))[reading.id]))
+        return (await self._service.load_labels(key, [reading.id]))[reading.id]
 
     @operation("DELETE", "/readings/{id}", "Delete a reading", status=204)
     async def delete_reading(self, request: Request) -> Response:
@@ -132,30 +132,27 @@ class ReadingRoutes(Routes):
         changes, is_live = parse_flag(request, "changes"), parse_flag(request, "live")
         return stream_events(self._service.readings, reading, last_event_id, changes=changes, is_live=is_live)
 
-    @operation("GET", "/readings/{id}/origins", "The origins of its memory", list[LineOrigin])
-    async def list_origins(self, request: Request) -> Response:
+    @operation("GET", "/readings/{id}/origins", "The origins of its memory")
+    async def list_origins(self, request: Request) -> list[LineOrigin]:
         reading = await self._find_reading(request)
         document = await self._service.stored_opener(reading.id)()
-        lines = await asyncio.to_thread(find_origins, reading.steps, document)
-        return JsonResponse([to_plain(line) for line in lines])
+        return list(await asyncio.to_thread(find_origins, reading.steps, document))
 
     # It asks the model some times for each step, so it is asked for, and counts as calls of the caller's.
-    @operation("POST", "/readings/{id}/worth", "What its memories are worth", ReadingWorth)
-    async def measure_worth(self, request: Request) -> Response:
+    @operation("POST", "/readings/{id}/worth", "What its memories are worth")
+    async def measure_worth(self, request: Request) -> ReadingWorth:
         reading = await self._find_reading(request)
         document = await self._service.stored_opener(reading.id)()
         session = self._service.make_session(request.state.key, reading.model)
-        return JsonResponse(to_plain(await measure_reading(reading, document, session.model)))
+        return await measure_reading(reading, document, session.model)
 
-    @operation(
-        "POST", "/readings/{id}/judge", "Let a model judge its answer", ReadingJson, needs_body=False, query=_CHANGES
-    )
-    async def judge_reading(self, request: Request, body: JudgeShape) -> Response:
+    @operation("POST", "/readings/{id}/judge", "Let a model judge its answer", needs_body=False, query=_CHANGES)
+    async def judge_reading(self, request: Request, body: JudgeShape) -> ReadingJson:
         reading = await self._find_reading(request)
         if reading.status is Status.READING:
             raise ApiError(409, "the reading is under way: its answer can be judged when it is there", kind="under_way")
         judged = await self._service.judge(reading.id, body.model, body.plan.budget, request.state.key)
-        return JsonResponse(await _to_json(request, judged))
+        return await _to_json(request, judged)
 
     @operation(
         "GET",
@@ -183,31 +180,30 @@ class ReadingRoutes(Routes):
         origins = find_origins(reading.steps, self._service.journal.document_of(reading.id))
         return render_page(reading, origins) if format_ == "html" else render_markdown(reading, origins)
 
-    @operation("GET", "/readings/{id}/calls/{number}", "The prompt and reply of a step", RebuiltCall)
-    async def get_call(self, request: Request) -> Response:
+    @operation("GET", "/readings/{id}/calls/{number}", "The prompt and reply of a step")
+    async def get_call(self, request: Request) -> RebuiltCall:
         reading = await self._find_reading(request)
         number = read_digits(wanted := request.path_params["number"])
         if number is None:
             raise ApiError(404, f"the reading has no step {wanted[:20]}", kind="not_found")
         model = self._service.readings.get_model(reading.model)
         document = await self._service.stored_opener(reading.id)()
-        call = await rebuild_call(reading, number, document, model, self._service.readings.loop)
-        return JsonResponse(to_plain(call))
+        return await rebuild_call(reading, number, document, model, self._service.readings.loop)
 
-    @operation("POST", "/readings/{id}/cancel", "Interrupt a reading", ReadingJson, query=_CHANGES)
-    async def cancel_reading(self, request: Request) -> Response:
+    @operation("POST", "/readings/{id}/cancel", "Interrupt a reading", query=_CHANGES)
+    async def cancel_reading(self, request: Request) -> ReadingJson:
         reading = await self._find_reading(request)
         await self._service.readings.interrupt(reading.id)
-        return JsonResponse(await _to_json(request, await self._find_reading(request)))
+        return await _to_json(request, await self._find_reading(request))
 
-    @operation("POST", "/readings/{id}/resume", "Continue a reading", ReadingJson, needs_body=False, query=_CHANGES)
-    async def resume_reading(self, request: Request, body: ResumeShape) -> Response:
+    @operation("POST", "/readings/{id}/resume", "Continue a reading", needs_body=False, query=_CHANGES)
+    async def resume_reading(self, request: Request, body: ResumeShape) -> ReadingJson:
         reading = await self._find_reading(request)
         resumed = await self._service.resume(reading, body.plan.budget, Caller(key=request.state.key))
-        return JsonResponse(await _to_json(request, resumed))
+        return await _to_json(request, resumed)
 
-    @operation("POST", "/readings/{id}/fork", "Change the memory by hand", ReadingJson, status=201)
-    async def fork_reading(self, request: Request, body: ForkShape) -> Response:
+    @operation("POST", "/readings/{id}/fork", "Change the memory by hand", status=201)
+    async def fork_reading(self, request: Request, body: ForkShape) -> ReadingJson:
         reading = await self._find_reading(request)
         caller = Caller(key=request.state.key)
         self._service.readings.check_capacity(caller.key_name)
@@ -222,13 +218,13 @@ class ReadingRoutes(Routes):
         memory = Memory(text=body.memory, tokens=tokens, limit=limit)
         fork = await asyncio.to_thread(self._service.journal.fork, reading.id, body.step, memory)
         fork = await self._service.continue_reading(fork, caller)
-        return JsonResponse(reading_to_json(fork), 201)
+        return reading_to_json(fork)
 
 
-async def _to_json(request: Request, reading: Reading) -> dict[str, Any]:
+async def _to_json(request: Request, reading: Reading) -> ReadingJson:
     """Return a whole reading, with the changes of each step where the request asks for them."""
     # In a thread: some hundred comparisons take longer than the event loop may wait.
-    return {**await asyncio.to_thread(reading_to_json, reading, changes=parse_flag(request, "changes"))}
+    return await asyncio.to_thread(reading_to_json, reading, changes=parse_flag(request, "changes"))
 
 
 async def start_questions(

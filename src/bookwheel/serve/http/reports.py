@@ -108,10 +108,10 @@ class ReportRoutes(Routes):
         super().__init__(service)
         self._reports = ServedReports(service)
 
-    @operation("POST", "/outlines", "Propose the outline of a report", ReportOutlineJson)
-    async def propose_outline(self, request: Request, body: OutlineShape) -> Response:
+    @operation("POST", "/outlines", "Propose the outline of a report")
+    async def propose_outline(self, request: Request, body: OutlineShape) -> ReportOutlineJson:
         outline = await self._reports.propose(request.state.key, body.brief, self._make_spec(body))
-        return JsonResponse({"outline": outline.to_markdown()})
+        return {"outline": outline.to_markdown()}
 
     @operation(
         "POST",

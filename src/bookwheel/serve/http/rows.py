@@ -17,7 +17,6 @@ from bookwheel.graph.api import load_facts
 from bookwheel.graph.export import FactGraphJson, graph_to_json, write_graph
 from bookwheel.graph.facts import REQUEST, FactGraph, build_graph
 from bookwheel.record import ReadingJson, reading_to_json
-from bookwheel.schema import to_plain
 from bookwheel.serve.engine.tables import ask_rows
 from bookwheel.serve.http.answers import JsonResponse, write_to_bytes
 from bookwheel.serve.http.operations import IDEMPOTENCY, Routes, operation
@@ -95,23 +94,21 @@ class RowRoutes(Routes):
         limit = parse_number(request, "limit", shown.facts["count"])
         return JsonResponse(await asyncio.to_thread(shown.to_json, start, limit))
 
-    @operation("POST", "/readings/{id}/rows", "Ask a table in words", TableAnswer)
-    async def ask(self, request: Request, body: TableQuestionShape) -> Response:
+    @operation("POST", "/readings/{id}/rows", "Ask a table in words")
+    async def ask(self, request: Request, body: TableQuestionShape) -> TableAnswer:
         """Return the figures that SQLite gives, its query, and the ids of the rows behind each figure."""
         id_ = await self._find_id(request)
         shown = await asyncio.to_thread(load_shown, self._service.journal, id_, _parse_key(request))
-        return JsonResponse(
-            to_plain(await ask_rows(self._service, request.state.key, shown, body.question, body.model))
-        )
+        return await ask_rows(self._service, request.state.key, shown, body.question, body.model)
 
-    @operation("PATCH", "/readings/{id}/rows", "Change or remove a row by hand", TableJson)
-    async def change_row(self, request: Request, body: RowShape) -> Response:
+    @operation("PATCH", "/readings/{id}/rows", "Change or remove a row by hand")
+    async def change_row(self, request: Request, body: RowShape) -> TableJson:
         if body.removed == bool(body.cells):
             raise InputError('give "cells" with new values, or "removed": true')
         table = await self._load(request)
         values = None if body.removed else body.cells
         await asyncio.to_thread(edit_row, self._service.journal, table, body.row, values)
-        return JsonResponse(table.to_json())
+        return table.to_json()
 
     @operation(
         "POST", "/graphs", "Start a reading that makes a graph", ReadingJson, status=201, also=200, headers=IDEMPOTENCY

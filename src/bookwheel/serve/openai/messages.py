@@ -121,10 +121,10 @@ class MessageRoutes:
             return JsonResponse({"type": "error", **payload}, result.status, headers=result.headers)
         return JsonResponse(_build_message(payload, shape), result.status, headers=result.headers)
 
-    @operation("POST", "/v1/messages/count_tokens", "Anthropic: the tokens of a message", TokenCountJson)
-    async def count_tokens(self, request: Request, body: CountedShape) -> Response:
+    @operation("POST", "/v1/messages/count_tokens", "Anthropic: the tokens of a message")
+    async def count_tokens(self, request: Request, body: CountedShape) -> TokenCountJson:
         chat, _ = to_chat_request(body)
-        return JsonResponse({"input_tokens": await self._chats.count_tokens(request, chat)})
+        return {"input_tokens": await self._chats.count_tokens(request, chat)}
 
 
 def to_chat_request(shape: MessagesShape) -> tuple[ChatShape, bytes]:

@@ -102,9 +102,9 @@ class OllamaRoutes:
     def __init__(self, chats: OpenAIRoutes) -> None:
         self._chats = chats
 
-    @operation("GET", "/api/version", "Ollama: the version", OllamaVersionJson)
-    async def tell_version(self, _request: Request) -> Response:
-        return JsonResponse({"version": version("bookwheel")})
+    @operation("GET", "/api/version", "Ollama: the version")
+    async def tell_version(self, _request: Request) -> OllamaVersionJson:
+        return {"version": version("bookwheel")}
 
     @operation("GET", "/api/tags", "Ollama: models", OllamaTagsJson)
     async def list_tags(self, request: Request) -> Response:

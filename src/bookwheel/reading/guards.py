@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.flags import Flag
 from bookwheel.patterns import compile_late
 from bookwheel.reading.asides import Scene, Stance
-from bookwheel.text.boxes import find_around
-from bookwheel.text.code import change_prose
+from bookwheel.text.boxes import change_prose, find_around
 from bookwheel.text.lexicon import CJK_DIGITS
 from bookwheel.text.matching import UNSPACED, Passage, find_missing_words, parse_words, word_overlap
 from bookwheel.text.remarks import is_refusal

@@ -11,11 +11,10 @@ Code is never LaTeX, and neither is a word that the model was shown so: `echo \$
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.code import change_prose
 from bookwheel.text.lexicon import words
 from bookwheel.text.sentences import find_ends
 
@@ -79,6 +78,19 @@ def _pair_braces(text: str) -> dict[int, int]:
         elif brace[0] == "}" and opened:
             closes[opened.pop()] = brace.start()
     return closes
+
+
+# Code in Markdown: a block, closed or at the end of a reply that was cut, and a span within a paragraph. And the
+# characters that stand for them.
+_IN_PROSE: Final = compile_late(
+    r"(?:^|(?<=\{))[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?s:.*?)(?:^[ \t]*(?P=fence)|\Z)"
+    r"|(?<!`)(?P<ticks>`{1,3})(?!`)(?:(?!\n[ \t]*\n)(?s:.)){1,1000}?(?<!`)(?P=ticks)(?!`)"
+    r"|[\U000f0000-\U0010fffd]",
+    re.MULTILINE,
+)
+_FIRST_MARK: Final = 0xF0000
+_MOST_MARKS: Final = 0x1FFFD
+_MARKS: Final = compile_late("[\U000f0000-\U0010fffd]")
 
 
 def find_box(text: str, shown: str = "") -> tuple[str | None, bool]:
@@ -175,3 +187,21 @@ def _undress(text: str) -> str:
         pieces.append(text[at:start])
         at = end
     return "".join((*pieces, text[at:]))
+
+
+def change_prose(text: str, change: Callable[[str], str], own: Iterable[str] = ()) -> str:
+    """Return a text changed everywhere but in its code, and in those of its words that are nobody's to change.
+
+    >>> change_prose("Read `READ ME` and READ IT", str.lower, own=["IT"])
+    'read `READ ME` and read IT'
+    """
+    kept = list[str]()
+
+    def take(found: re.Match[str]) -> str:
+        kept.append(found[0])
+        return chr(_FIRST_MARK + len(kept) - 1) if len(kept) <= _MOST_MARKS else ""
+
+    text = _IN_PROSE.sub(take, text)
+    if words := sorted(own, key=len, reverse=True):
+        text = re.sub("|".join(map(re.escape, words)), take, text)
+    return _MARKS.sub(lambda found: kept[ord(found[0]) - _FIRST_MARK], change(text))

@@ -7,14 +7,12 @@
 A definition of up to a dozen lines is one part. A longer one is cut where blank lines or definitions inside of it are,
 and what lies between definitions (imports, constants) at blank lines. No grammar is needed: programs are indented by
 what belongs together, and every language says in a word or two that it defines something.
-
-And the spans and blocks of code in prose, whose words nobody may change.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
 from typing import Final
@@ -63,35 +61,6 @@ _TEST: Final = re.compile(r"(?:\b|_)(?:tests?|spec|mocks?)(?:\b|_)", re.IGNORECA
 _CLOSES: Final = re.compile(r"\s*(?:[)\]}]|end\b|\{\s*$)", re.IGNORECASE)
 _GOES_ON: Final = re.compile(r".*[:{(\[,]\s*$")
 _MOST_LINES: Final = 12
-# Code in Markdown: a block, closed or at the end of a reply that was cut, and a span within a paragraph. And the
-# characters that stand for them.
-_IN_PROSE: Final = re.compile(
-    r"(?:^|(?<=\{))[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?s:.*?)(?:^[ \t]*(?P=fence)|\Z)"
-    r"|(?<!`)(?P<ticks>`{1,3})(?!`)(?:(?!\n[ \t]*\n)(?s:.)){1,1000}?(?<!`)(?P=ticks)(?!`)"
-    r"|[\U000f0000-\U0010fffd]",
-    re.MULTILINE,
-)
-_FIRST_MARK: Final = 0xF0000
-_MOST_MARKS: Final = 0x1FFFD
-_MARKS: Final = re.compile("[\U000f0000-\U0010fffd]")
-
-
-def change_prose(text: str, change: Callable[[str], str], own: Iterable[str] = ()) -> str:
-    """Return a text changed everywhere but in its code, and in those of its words that are nobody's to change.
-
-    >>> change_prose("Read `READ ME` and READ IT", str.lower, own=["IT"])
-    'read `READ ME` and read IT'
-    """
-    kept = list[str]()
-
-    def take(found: re.Match[str]) -> str:
-        kept.append(found[0])
-        return chr(_FIRST_MARK + len(kept) - 1) if len(kept) <= _MOST_MARKS else ""
-
-    text = _IN_PROSE.sub(take, text)
-    if words := sorted(own, key=len, reverse=True):
-        text = re.sub("|".join(map(re.escape, words)), take, text)
-    return _MARKS.sub(lambda found: kept[ord(found[0]) - _FIRST_MARK], change(text))
 
 
 def is_program(name: str) -> bool | None:

@@ -16,9 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.code import find_name
 from bookwheel.text.lines import CHAPTER, FILE_HEADER, Line, read_lines, write_file_header
-from bookwheel.text.structure import Shape, split_parts
 from bookwheel.types import Document, FindLead
 
 OMITTED: Final = "[…]"
@@ -124,6 +122,9 @@ class Leads:
 
 def _find_around(lines: Sequence[Line], near: str, ahead: str, first: Line) -> Iterator[str]:
     """Yield the headings and definitions that a text stands under, and what leads in its first part."""
+    # Whoever only lists documents starts without it.
+    from bookwheel.text.structure import Shape, split_parts
+
     text, border = near + ahead, len(near)
     part = next((one for one in split_parts(text) if one.end > border), None)
     if part and part.shape is Shape.CODE:
@@ -142,6 +143,8 @@ def _is_within_turn(text: str, source: str) -> bool:
 
 def _climb_definitions(lines: Sequence[Line], indent: int) -> list[str]:
     """Return the lines that define what a line indented so far is inside of."""
+    from bookwheel.text.code import find_name
+
     found: list[str] = []
     for line in reversed(lines):
         if line.is_blank or line.indent >= indent:

@@ -369,3 +369,21 @@ def test_a_wrong_line_of_a_file_is_no_matter_for_a_model_that_sees_no_lines(tmp_
         plan = replace(PLAN, chunk_tokens=200)
         signs.append(read_file(file, "Where is RETRIES set?", model=model, plan=plan, journal=tmp_path / "j").sign)
     assert (signs[0], signs[1] is Sign.GREEN) == (Sign.GREEN, False)
+
+
+def test_a_sentence_is_judged_with_the_one_before_it():
+    shown = []
+
+    def reply(messages):
+        shown.append(messages[-1].content)
+        return "It was built by Ada Quill. She came from Riga." if find_turn(messages) == "read" else "Yes"
+
+    text = "The lamp was built by Ada Quill, who was born in Riga. " + "Rain fell. " * 9
+    info = DocumentInfo(id="", name="lamp", length=len(text))
+    reading = new_reading(info, "Who built the lamp?", model := ScriptedModel(reply), PLAN)
+    asyncio.run(run_reading(reading, TextDocument(text), model))
+    judged = [one.partition("<answer>\n")[2].partition("\n</answer>")[0] for one in shown if "everything that" in one]
+    assert judged == [
+        "It was built by Ada Quill.",
+        "[said just before: It was built by Ada Quill.] She came from Riga.",
+    ]

@@ -36,6 +36,7 @@ _LEAST_DENIED: Final = 0.3
 # At this probability nothing speaks for a sentence's answering the question.
 _DOUBTFUL: Final = 0.25
 _TOKEN_BYTES: Final = 3
+_BEFORE: Final = {"en": "said just before", "zh": "前一句"}
 
 
 async def judge_by_model(
@@ -108,8 +109,8 @@ class ModelJudge:
         # What is copied word for word may be put right elsewhere.
         is_open = finding.copy or (not is_supported and finding.features["in all"] >= _LEAST_DENIED)
         if section and is_open:
-            denied = await self.ask("denies", section, finding.text, question) or 0.0
-        fits = await self.ask("responds", "", finding.text, question)
+            denied = await self.ask("denies", section, self.write(finding), question) or 0.0
+        fits = await self.ask("responds", "", self.write(finding), question)
         if fits is None:
             return None
         fit = Fit.YES if fits >= THRESHOLD else Fit.DOUBTFUL if fits >= _DOUBTFUL else Fit.NO
@@ -118,15 +119,20 @@ class ModelJudge:
         is_denied, judge = denied >= THRESHOLD, self.model.name
         return Judgment(score=score, is_supported=is_supported, is_denied=is_denied, answers=fit, judge=judge)
 
+    def write(self, finding: Finding) -> str:
+        """Return the sentence as it is shown, behind the one before it, which may say who "she" is."""
+        before = f"[{_BEFORE.get(self.prompts.language, _BEFORE['en'])}: {finding.before}] " if finding.before else ""
+        return f"{before}{finding.text}"
+
     async def ask_support(self, finding: Finding, question: str, section: str) -> float | None:
         """Return the probability that the passages say a sentence; None where the reply says nothing."""
         if not section:
             return 0.0
-        return await self.ask("supports", section, finding.text, question)
+        return await self.ask("supports", section, self.write(finding), question)
 
     async def quote_against(self, finding: Finding, question: str, section: str) -> str:
         """Return the model's copy of the passage that says otherwise than a sentence."""
-        messages = self.prompts.turn("otherwise", section=section, memory=finding.text, question=question)
+        messages = self.prompts.turn("otherwise", section=section, memory=self.write(finding), question=question)
         reply = await self.model.reply(messages, limit=QUOTE_TOKENS, sampling=Sampling(temperature=0.0))
         return reply.text
 

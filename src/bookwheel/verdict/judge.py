@@ -117,6 +117,8 @@ class Finding:
     """Its words stand on other lines of the file than it says."""
     choice: Finding | None = None
     """The bare "Yes." or "No." before it, whose reason it is."""
+    before: str = ""
+    """The sentence of the answer before it, which may say who "she" is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +178,8 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     search(parts, list(queries.values()))
     found = [_find(pieces[at], said[pieces[at]], question, queries[pieces[at]], copies.get(at)) for at in judged]
     found = [replace(one, is_misplaced=cited.get(at, True) is None) for at, one in zip(judged, found, strict=True)]
-    return _join_choices(found)
+    joined = _join_choices(found)
+    return [*joined[:1], *(replace(one, before=before.text) for before, one in pairwise(joined))]
 
 
 def _join_choices(findings: Sequence[Finding]) -> list[Finding]:

@@ -129,6 +129,14 @@ def test_an_initial_goes_on_to_the_next_word_and_not_behind_a_blank_line() -> No
 def test_the_number_of_a_day_before_its_month_ends_no_sentence() -> None:
     text = "Ab dem 1. April 2027 (Nachtrag Nr. 1). Vorher am 30. Juni. Dann Ruhe."
     assert list_sentences(text) == ["Ab dem 1. April 2027 (Nachtrag Nr. 1).", "Vorher am 30. Juni.", "Dann Ruhe."]
+    text = "Nach dem Nachtrag (12. Oktober 2022) erbt sie. Termin: 4. August 2023, z. B. um 11 Uhr nach Abs. 2. Ende."
+    assert list_sentences(text) == [
+        "Nach dem Nachtrag (12. Oktober 2022) erbt sie.",
+        "Termin: 4. August 2023, z. B. um 11 Uhr nach Abs. 2.",
+        "Ende.",
+    ]
+    text = "The club sold 12. August was better. In all 31. Mrs Orm has plan b. The rest has none."
+    assert len(list_sentences(text)) == 5
 
 
 @pytest.mark.parametrize("text", ["He left in 1990. August came.", "There were 3. August was wet."])

@@ -36,7 +36,7 @@ _TITLES: Final = words(
 # After these a sentence can end, but not before a small letter, a number or a bracket ("No. 5", "6 p.m. and",
 # "et al. (2022)").
 _SHORT: Final = words(
-    "al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb govt inc incl jan jr ltd max min no "
+    "abs al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb govt inc incl jan jr ltd max min no "
     "nos nov nr oct op p pp resp sec sept sr vol vols"
 )
 # The letter before the dot of "J. Quill" or "U.S. Navy".
@@ -44,10 +44,15 @@ _INITIAL: Final = compile_late(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-
 _DOTTED: Final = compile_late(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # "1." at the beginning of a line is the number of an item.
 _ITEM_NUMBER: Final = compile_late(r"^[ \t]*\(?\d{1,3}\Z", re.MULTILINE)
-# Behind the number of a day, and before it: "am 1. April". Four of these months are English too.
-_ORDINAL_OF: Final = compile_late(
-    r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
+# Behind the number of a day: "12. Oktober". Four of these months are English too, and need a year behind them, or what
+# stands before a day: "am 1. April".
+_GERMAN_MONTH: Final = compile_late(
+    r"(?:Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember|(?:April|August|September|November)(?=\s+\d{4}\b))\b"
 )
+_MONTH: Final = compile_late(r"(?:April|August|September|November)\b")
+_DAY: Final = compile_late(r"(?:0?[1-9]|[12]\d|3[01])")
+# One letter and its dot: the other half of "z. B.".
+_HALF: Final = compile_late(r"[^\W\d_]\.")
 _DAY_BEFORE: Final = compile_late(
     r"\b(?:am|vom|zum|dem|den|der|des|seit|bis|ab|und|nach|vor|mo|di|mi|do|fr|sa|so|\w+tag|\w+woch),?\s+(?:0?[1-9]|[12]\d|3[01])\Z",
     re.IGNORECASE,
@@ -109,13 +114,16 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
         return text.count("\n", at, match.end()) > 1
     if (after.islower() or after.isdigit() or after in _OPENS) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
         return False
-    if (
-        word.isdigit()
-        and _ORDINAL_OF.match(text, match.end())
-        and _DAY_BEFORE.search(text, max(0, at - _LONGEST_DAY), at)
-    ):
-        return False
-    return not (word.isdigit() and _ITEM_NUMBER.search(text, max(0, at - _LONGEST_SHORT), at))
+    is_half = len(word) == 1 and word.islower() and _HALF.match(text, match.end())
+    is_day = _DAY.fullmatch(word) and (
+        _GERMAN_MONTH.match(text, match.end())
+        or (_MONTH.match(text, match.end()) and _DAY_BEFORE.search(text, max(0, at - _LONGEST_DAY), at))
+    )
+    return (
+        not is_half
+        and not is_day
+        and not (word.isdigit() and _ITEM_NUMBER.search(text, max(0, at - _LONGEST_SHORT), at))
+    )
 
 
 def _find_soft_end(text: str, start: int, end: int) -> int:

@@ -132,6 +132,22 @@ def test_a_correction_that_names_a_number_is_of_a_row_that_has_it(corrects: str,
     assert [row.id for row in rows if row.is_corrected] == expected
 
 
+def test_a_correction_that_says_until_when_it_held_ends_the_open_one_and_no_other() -> None:
+    columns = TableRequest.parse("every fact: subject, relation, object, since, until").columns
+    cells = [
+        ("Chidi Okafor", "holds shares of", "CharWorks AB", "2018", None),
+        ("Chidi Okafor", "sold his shares of", "CharWorks AB", "30 November 2021", None),
+        ("Chidi Okafor", "holds shares of", "CharWorks AB", "2018", "November 2021"),
+    ]
+    rows = [
+        TableRow(id=str(at), cells=one, places=[Place(quote="", start=0, end=0, step=at)], is_proven=True)
+        for at, one in enumerate(cells)
+    ]
+    rows[-1].corrects = "holds shares since 2018"
+    mark_disagreeing(rows, columns, [])
+    assert [row.id for row in rows if row.is_corrected] == ["0"]
+
+
 def test_rows_of_one_key_that_only_complete_each_other_do_not_disagree() -> None:
     columns = TableRequest.parse("every endpoint: path, function, login").columns
     cells = [

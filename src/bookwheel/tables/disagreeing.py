@@ -138,10 +138,15 @@ def _find_corrected(row: TableRow, earlier: Sequence[TableRow], columns: Sequenc
         shared = len(pairs) - len(differing)
         if any(column is names for column, _ in differing):
             continue
+        # What says all that the row before says, and how long it held, puts that right, too.
+        is_ended = not differing and any(
+            old is None and new is not None for old, new in zip(one.held, row.cells, strict=True)
+        )
         # It names the value that it puts right, or is the same but for one.
-        is_named = any(_names(column, row.corrects, old) for column, old in differing)
+        named = [(column, old) for column, old, _ in pairs] if is_ended else differing
+        is_named = any(_names(column, row.corrects, old) for column, old in named)
         may_be = is_named or (shared >= len(differing) and not list_amounts(row.corrects))
-        if shared and differing and may_be and (is_named, shared) >= best:
+        if shared and (differing or is_ended) and may_be and (is_named, shared) >= best:
             best, found = (is_named, shared), one
     return found
 

@@ -406,3 +406,16 @@ def test_who_tells_what_a_value_was_and_is_is_contradicted_by_neither():
     (told,) = examine("逾期付租违约金由每日万分之五降为万分之三。", "", PlacedParts(document))
     assert told.features["not lost"]
     assert not weigh(told).is_denied
+
+
+def test_of_messages_that_have_as_much_of_an_answer_the_one_with_its_numbers_and_words_is_shown():
+    talk = (
+        "[2025-02-14 09:20:47] 阿凯: 草莓甜不甜啊？\n\n[2025-02-14 18:22:45] 阿凯: 210已转\n\n"
+        "[2025-02-15 20:17:02] 阿凯: 周一我上班啊，那退我一盒吧，留一盒我晚上拿\n\n"
+        "[2025-02-16 20:55:17] 李姐: 最后确认一下数量，3斤共10盒\n\n[2025-02-16 21:02:30] 李姐: 3斤共9盒\n\n"
+    )
+    parts = PlacedParts(TextDocument(talk))
+    (given_back,) = examine("阿凯退了1盒。", "阿凯退了几盒？", parts)
+    assert "退我一盒" in given_back.bearing[0].text
+    (counted,) = examine("最后3斤共9盒。", "一共几盒？", parts)
+    assert "共9盒" in counted.bearing[0].text

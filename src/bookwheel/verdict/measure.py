@@ -28,6 +28,8 @@ from bookwheel.verdict.parsing import (
     share_terms,
 )
 
+# What decides between sentences that have as much.
+_TIE: Final = 0.001
 # Terms of a short answer, and how much of the question, by what it says, the sentences with the answer have of it.
 _SHORT: Final = 3
 _LEAST_ASKED: Final = 0.3
@@ -76,13 +78,16 @@ class Surroundings:
         """Return the places of the few sentences that have most of a claim together, the best first."""
         left = {key: self.weigh(key) for key in claim.keys}
         left |= {key: 0.4 * self.weigh(key) for key in question.keys if key not in claim.keys}
+        # Of two that have as much of it, that with its numbers; a word of one sign is in pairs of its own: 退了, 退我.
+        figures = {number.key for number in claim.numbers}
+        alike = [_TIE * (len(claim.signs & one.signs) + 10 * len(figures & one.keys.keys())) for one in self.sentences]
         chosen: list[int] = []
         while len(chosen) < most and len(chosen) < len(self.sentences):
             gains = [sum(left[key] for key in sentence.keys if key in left) for sentence in self.sentences]
             near = chosen[0] if chosen else 0
             at = max(
                 (at for at in range(len(gains)) if at not in chosen),
-                key=lambda at: gains[at] - 0.01 * abs(at - near) * bool(chosen),
+                key=lambda at: gains[at] + alike[at] - 0.01 * abs(at - near) * bool(chosen),
             )
             if chosen and not gains[at]:
                 break

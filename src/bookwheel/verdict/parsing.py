@@ -141,6 +141,11 @@ class Sentence:
         return any(_SIGN.match(token) for token in self.tokens)
 
     @cached_property
+    def signs(self) -> frozenset[str]:
+        """Its signs in a script without blanks, save those that say nothing."""
+        return frozenset(filter(_SIGN.match, self.tokens)) - lexicon.CJK_FUNCTION
+
+    @cached_property
     def asked(self) -> frozenset[str]:
         """Of a question: the terms that its answer's passage should have."""
         return frozenset(self.keys) - lexicon.ASKING - _ASKING_PAIRS

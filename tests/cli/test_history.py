@@ -82,7 +82,7 @@ def test_the_columns_of_a_list_are_as_wide_as_they_must_be_and_cut_what_is_wider
     )
     assert head.split() == ["reading", "when", "status", "cost", "document", "question", "answer"]
     assert first == f"01234567  2026-11-24 09:00  answered         {'a.txt':48}  {'Who?':48}  Ada"
-    assert second == f"01234567  2026-11-24 09:00  answered   0.5   {'書' * 23} …  {'q' * 47}…  x�[31m y"
+    assert second == f"01234567  2026-11-24 09:00  answered   0.5   {'書' * 23}…   {'q' * 47}…  x�[31m y"
     assert "cost" not in next(iter(_format_table([row()])))
 
 

@@ -200,6 +200,22 @@ def test_pages_of_the_shelf_tile_it_in_every_order(journal, order):
     assert len({book.document for book in pages}) == 24
 
 
+def test_chinese_names_stand_in_the_order_of_their_sounds(journal):
+    ordered = [
+        "Ada.txt",
+        "bo.txt",
+        "浮梁旧事.txt",
+        "故障邮件.eml",
+        "会议纪要.md",
+        "临河记.epub",
+        "判决书.docx",
+        "租赁合同.txt",
+    ]
+    for name in sorted(ordered):
+        journal.keep(TextDocument(name, name))
+    assert names(journal, order=ShelfOrder.NAME) == ordered
+
+
 def test_orders_are_what_their_names_say(journal):
     for name, text in (("Zoe.txt", "long" * 9), ("ada.pdf", "short"), ("Bo.docx", "middling text")):
         journal.keep(TextDocument(text, name))

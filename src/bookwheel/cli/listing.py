@@ -101,4 +101,4 @@ def _fit(text: str, width: int) -> str:
     end = "…" if measure(text) > width else ""
     while measure(text) > width - len(end):
         text = text[:-1]
-    return text + " " * (width - len(end) - measure(text)) + end
+    return text + end + " " * (width - len(end) - measure(text))

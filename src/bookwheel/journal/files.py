@@ -203,6 +203,7 @@ def _connect(name: str) -> sqlite3.Connection:
     connection = sqlite3.connect(name, uri=is_uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.create_function("mentions", -1, _mentions, deterministic=True)
     connection.create_function("fold", 1, _fold, deterministic=True)
+    connection.create_function("alphabetical", 1, _alphabetize, deterministic=True)
     connection.create_function("type_of", 1, find_type, deterministic=True)
     add_functions(connection)
     return connection
@@ -221,6 +222,12 @@ def find_type(name: str | bytes) -> str:
 
 def _fold(text: str | bytes) -> str:
     return load_text(text).casefold()
+
+
+def _alphabetize(text: str | bytes) -> bytes:
+    """Return what names are sorted by: their letters without case, Chinese ones in the order of their sounds."""
+    # So GB 2312 numbers its common characters; those of ASCII come first.
+    return _fold(text).encode("gb18030", "replace")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -43,7 +43,7 @@ _SHOWN: Final = """
 SELECT sha256, own_name, name, starred, characters, kept, count, question, readings.id, status, created, claims
 FROM ({chosen}) AS chosen LEFT JOIN readings ON number = newest ORDER BY {order}
 """
-_NAME: Final = "fold(iif(name = '', own_name, name))"
+_NAME: Final = "alphabetical(iif(name = '', own_name, name))"
 # ?8 type · ?9 SHA-256 of the document before · ?10 collection · ?11 whether only with a star
 _IS_WANTED: Final = """
 (?8 = '' OR type_of(own_name) = ?8) AND (NOT ?11 OR starred)
@@ -217,7 +217,7 @@ class Shelf:
         types = Counter(type_ for type_, _ in rows)
         within = (
             f"{_BOOKS} SELECT collections.name, count(*) FROM collections JOIN books USING (sha256) WHERE owner = ?1 "
-            "GROUP BY collections.name ORDER BY fold(collections.name)"
+            "GROUP BY collections.name ORDER BY alphabetical(collections.name)"
         )
         counts = self._reader.fetch_all(within, values)
         return ShelfCounts(
@@ -240,7 +240,7 @@ class Shelf:
 
     def list_collections(self, owner: str, documents: Sequence[str]) -> dict[str, list[str]]:
         chosen = "sha256 IN (SELECT value FROM json_each(?2))"
-        query = f"SELECT sha256, name FROM collections WHERE owner = ?1 AND {chosen} ORDER BY fold(name)"
+        query = f"SELECT sha256, name FROM collections WHERE owner = ?1 AND {chosen} ORDER BY alphabetical(name)"
         found: dict[str, list[str]] = {}
         for sha256, name in self._reader.fetch_all(query, (owner, json.dumps(list(documents)))):
             found.setdefault(sha256, []).append(load_text(name))

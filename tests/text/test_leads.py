@@ -48,8 +48,42 @@ Marta kept the lamp.
 """
 
 
+MAIL = """\
+From: Cy Dent <cy@x.org>
+To: Ada Quill
+Date: Tue, 4 May 2026 10:00
+Subject: Re: The pump
+
+Dear Ada,
+
+I agree with all of it.
+
+On Mon, 3 May 2026 at 9:00, Joan Fell <joan@x.org>
+wrote:
+> The pump costs 400 crowns.
+>
+> The mechanic takes 90 crowns an hour.
+
+Yours, Cy
+
+# Annex
+
+The list of parts.
+"""
+
+
 def lead_at(text, words, **facts):
     return Leads(TextDocument(text, name="a.txt")).find(text.index(words), text[text.index(words) :], **facts)
+
+
+def test_a_section_of_a_mail_says_who_wrote_it_and_whose_words_it_quotes():
+    sender = "From: Cy Dent <cy@x.org>\nDate: Tue, 4 May 2026 10:00\nSubject: Re: The pump\n"
+    joan = "On Mon, 3 May 2026 at 9:00, Joan Fell <joan@x.org> wrote:\n"
+    assert lead_at(MAIL, "I agree", source="a.txt") == f"{sender}{leads.OMITTED}\n"
+    for words in ("> The mechanic takes", "90 crowns an hour"):
+        assert lead_at(MAIL, words, source="a.txt") == f"{sender}{joan}{leads.OMITTED}\n"
+    assert lead_at(MAIL, "Yours, Cy", source="a.txt") == f"{sender}{leads.OMITTED}\n"
+    assert lead_at(MAIL, "The list of parts", source="a.txt") == f"# Annex\n{leads.OMITTED}\n"
 
 
 def test_a_section_within_a_file_names_it_and_the_definitions_around_it(tmp_path):

@@ -2,6 +2,8 @@
 
     ===== post/client.py (continued) =====      the file, in a document of several
     class Client:                               headings and definitions around the section, the outermost first
+    From: Cy Dent, 4 May                        the mail or letter, and whose words its quoted lines are
+    On 3 May, Joan wrote:
     | Order | Date | Paid on |                  the header of its table, what leads in its list, who is speaking
     […]                                         what the section before this one had
 
@@ -13,10 +15,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.lines import CHAPTER, FILE_HEADER, Line, read_lines, write_file_header
+from bookwheel.text.lines import CHAPTER, FILE_HEADER, Line, is_heading, read_lines, write_file_header
 from bookwheel.types import Document, FindLead
 
 OMITTED: Final = "[…]"
@@ -31,6 +34,8 @@ _LONGEST_CHAPTER: Final = 80
 _DEEPEST: Final = 6
 _PARAGRAPH: Final = compile_late(r"\n[ \t]*\r?\n")
 _HEAD: Final = compile_late(r"\A\[[^\]\n]*\] ")
+_SENDER: Final = compile_late(r"(?:From|Von|De|发件人)[:：]\s*\S")
+_SENT: Final = compile_late(r"(?:Date|Sent|Subject|Datum|Gesendet|Betreff|Objet|日期|发送时间|主题)[:：]\s*\S")
 _HASHES: Final = compile_late(r" {0,3}(#{1,6})\s")
 
 
@@ -131,6 +136,7 @@ def _find_around(lines: Sequence[Line], near: str, ahead: str, first: Line) -> I
         yield from _climb_definitions(lines, first.indent)
         return
     yield from _climb_headings(lines, first.text)
+    yield from _climb_mail(lines, first)
     if part and part.lead and part.lead[1] <= border and part.shape is not Shape.TURN:
         yield _shorten(text[slice(*part.lead)].partition("\n")[0].strip(), _LONGEST_LINE)
 
@@ -170,6 +176,27 @@ def _climb_headings(lines: Sequence[Line], first: str) -> list[str]:
             -1:
         ]
     return found[::-1]
+
+
+def _climb_mail(lines: Sequence[Line], first: Line) -> Iterator[str]:
+    """Yield who wrote the mail or letter that a line is of, and when, and above which quoted lines it stands."""
+    if _SENDER.match(first.text):
+        return
+    at = next((at for at in reversed(range(len(lines))) if _SENDER.match(lines[at].text)), None)
+    if at is not None and not any(is_heading(lines, below) for below in range(at + 1, len(lines))):
+        yield _shorten(lines[at].text.strip(), _LONGEST_LINE)
+        below = takewhile(lambda line: not line.is_blank, lines[at + 1 :])
+        yield from (_shorten(line.text.strip(), _LONGEST_LINE) for line in below if _SENT.match(line.text))
+    is_within = bool(lines) and not lines[-1].is_blank and _is_quoted(lines[-1])
+    if _is_quoted(first) or is_within:
+        above = list(takewhile(lambda line: not line.is_blank, dropwhile(_is_quoted, reversed(lines))))[:2]
+        # It may go over two lines.
+        if above and above[0].text.rstrip().endswith((":", "：")):
+            yield _shorten(" ".join(line.text.strip() for line in reversed(above)), _LONGEST_LINE)
+
+
+def _is_quoted(line: Line) -> bool:
+    return line.text.lstrip().startswith(">")
 
 
 def _shorten(line: str, most: int) -> str:

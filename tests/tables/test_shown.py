@@ -9,6 +9,7 @@ import pytest
 from table_model import SENTENCE, make_model, write_document
 
 from bookwheel import TextDocument, collect
+from bookwheel.cli.collect import print_grid
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.tables import build
@@ -146,3 +147,11 @@ def test_a_column_of_a_reserved_name_is_found(journal: Journal) -> None:
     model = make_model()
     table = collect(TextDocument("x"), "every thing: page, row", model=model, journal=journal.path)
     assert load_shown(journal, table.reading.id).name_fact("row") == "row (of the row)"
+
+
+def test_a_long_cell_without_blanks_is_shown_whole(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    print_grid(["客户", "日期"], [["杭州明远贸易有限公司上海分公司第二营业部", "2025年1月15日星期三上午十点"]])
+    shown = "".join(sign for sign in capsys.readouterr().out if "\u4e00" <= sign <= "\u9fff")
+    assert sorted(shown) == sorted("客户日期杭州明远贸易有限公司上海分公司第二营业部年月日星期三上午十点")

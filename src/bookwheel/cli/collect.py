@@ -260,7 +260,8 @@ def print_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         return
     grid = Grid()
     for name in names:
-        grid.add_column(Cell(sanitize(name)))
+        # A long Chinese cell has no blanks to be wrapped at.
+        grid.add_column(Cell(sanitize(name)), overflow="fold")
     for row in rows:
         grid.add_row(*(Cell(sanitize(cell)) for cell in row))
     stdout().open_rich().print(grid)

@@ -76,6 +76,8 @@ def test_what_frames_a_rewriting_is_no_part_of_it(lead: str, end: str) -> None:
         "The memory stays the same as before, since this section only discusses the shed and the summer party.",
         "I have nothing to add.",
         "Keine Änderung.",
+        "UNVERÄNDERT, da der Abschnitt nur von Kallas und vom Dach handelt.",
+        "Keine neuen Informationen zu Kallas.",
         "- Deposit 400 euros (unchanged)\n- Contact (unchanged)\n- Machines (unchanged)",
     ],
 )
@@ -98,6 +100,8 @@ def test_a_reason_for_keeping_wipes_no_memory_and_enters_none(reply: str) -> Non
         ("The other terms stay unchanged; Mr Juhan Ilves writes from 1 May.", ["Juhan Ilves writes from 1 May"]),
         ("[previous notes unchanged]\n- Contact at Kallas: Mr Juhan Ilves from 1 May", ["Mr Juhan Ilves from 1 May"]),
         ("Memory unchanged, but disks are 512 GB.", ["disks are 512 GB"]),
+        ("Unverändert, aber die Anzahlung bei Kallas betrug nur 390 Euro.", ["betrug nur 390 Euro"]),
+        ("UNCHANGED except that the balance is 2,531 euros now, due on 12 May.", ["2,531 euros now, due on 12 May"]),
     ],
 )
 def test_a_part_of_the_memory_is_added_to_the_rest_of_it(reply: str, told: list[str]) -> None:
@@ -109,4 +113,10 @@ def test_a_part_of_the_memory_is_added_to_the_rest_of_it(reply: str, told: list[
 def test_a_line_that_is_said_anew_is_replaced_and_the_others_stay() -> None:
     line = PUT_RIGHT.splitlines()[0]
     stance, text = KALLAS.read(f"{line}\n(The other lines of the memory stay.)")
+    assert (stance, text.splitlines()) == (Stance.ADDITION, [line, *KALLAS.memory.splitlines()[1:]])
+
+
+def test_a_line_with_old_and_new_is_told_whole() -> None:
+    line = "- Deposit: 400 euros paid on 3 March 2026 to Kallas Computers, Tartu; balance 2,530 euros."
+    stance, text = KALLAS.read(f"{line}\n- UNCHANGED: the machines.")
     assert (stance, text.splitlines()) == (Stance.ADDITION, [line, *KALLAS.memory.splitlines()[1:]])

@@ -59,6 +59,7 @@ def test_the_last_box_counts_and_braces_may_be_nested():
         ),
         ("Found:\n1. \\boxed{Ada}\n2. from \\boxed{May}\nThat is all.", "1. Ada\n2. from May", "Found:\nThat is all."),
         ("\\boxed{Ada}\n\\boxed{Piet}\n\\boxed{Ada}", "Ada, Piet", ""),
+        ("\\boxed{Ada}, not \\boxed{Piet}", "Ada, not Piet", ""),
         ("First \\boxed{9}, I thought. No: \\boxed{8}", "8", "First \\boxed{9}, I thought. No:"),
     ],
 )

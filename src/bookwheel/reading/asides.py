@@ -68,7 +68,12 @@ _OTHERS: Final = compile_late(rf"{_REST}|{_KEEPS}|\bmemory\b", re.IGNORECASE)
 _STAYS: Final = compile_late(rf"\b{MEMORY}\b[^.;]*?\b(?:stays?|remains?|kept|keep|same|unchanged)\b", re.IGNORECASE)
 _CUT: Final = compile_late(
     rf"[;；]|[,，](?=\s*(?:and\s|with\s)?{_REST})|[,，]?\s*"
-    r"(?:\b(?P<but>but|however|except(?: that)?|apart from|otherwise|save that)\b|(?P<zh>但是?|不过|然而|除了|另外))"
+    r"(?:\b(?P<but>but|however|except(?: that)?|apart from|otherwise|save that|aber|außer|mais|sauf|pero|salvo)\b"
+    r"|(?P<zh>但是?|不过|然而|除了|另外))"
+)
+# The word for unchanged as a model translates it that writes in the question's language.
+_TRANSLATED: Final = compile_late(
+    r"\A\W*(?:unverändert|inchangée?|sin cambios|invariat[oa]|ongewijzigd)(?=\s*(?:[^\w\s]|$))", re.IGNORECASE
 )
 _SIGNS: Final = " \t\n\"'“”‘’`*_#.。,，:：-–—>()（）[]"
 # The line that leads a rewriting in: "好的，以下是更新后的记忆：".
@@ -126,7 +131,7 @@ class Scene:
         >>> scene.read("The section says that the pump broke on 9 May; the rest stays.")
         (<Stance.ADDITION: 2>, 'The section says that the pump broke on 9 May')
         """
-        reply = _drop_lead(reply)
+        reply = _TRANSLATED.sub(self.unchanged, _drop_lead(reply))
         parts, is_refused = self._split(reply), is_refusal(reply)
         has_word = self.unchanged.casefold() in reply.casefold()
         marked = [part for part in parts if has_word and self._is_mark(part.text)]
@@ -148,7 +153,7 @@ class Scene:
             for part in parts
             if (part is not parts[0] if is_heading else self._tells(part, is_doubted=is_doubted, is_first=is_first))
         ]
-        told = _join_parts(parts, kept)
+        told = self._join_told(parts, kept, marked)
         if told and not self.memory:
             return Stance.REWRITE, "\n".join(told) if marked else self._join_lines(parts, ())
         there = Passage(self.memory).index_keys
@@ -156,6 +161,15 @@ class Scene:
         if not new:
             return (Stance.UNCHANGED if marked else Stance.REMARK), ""
         return Stance.ADDITION, self._merge(new)
+
+    def _join_told(self, parts: Sequence[_Part], kept: Sequence[_Part], marked: Sequence[_Part]) -> list[str]:
+        """Return the lines of kept parts, and of a line with an aside those parts alone."""
+        told = dict[str, None]()
+        for part in kept:
+            beside = (other for other in parts if other.line == part.line and other not in kept)
+            is_whole = not any(other in marked or _speaks(other.text) or is_refusal(other.text) for other in beside)
+            told[part.line.strip() if is_whole else part.text] = None
+        return list(told)
 
     def _find_rewriting(self, parts: Sequence[_Part], marked: Sequence[_Part]) -> str:
         """Return the lines of a reply that restates the memory, without those that speak of the reading alone.
@@ -252,7 +266,8 @@ class Scene:
         text = re.sub(re.escape(self.unchanged), "", part.text, flags=re.IGNORECASE) if is_doubted else part.text
         words = [word for word in parse_words(text) if word.is_distinctive and word.index_key not in self._known]
         shown = [word for word in words if word.index_key in self._section_keys]
-        named = shown if self.section or is_refusal(text) else words
+        # What "unchanged, except that" leads in is meant to be told, wherever it is from.
+        named = shown if (self.section or is_refusal(text)) and not (is_first and part.is_exception) else words
         has_fact = any(word.is_exact or word.text in CJK_DIGITS for word in named)
         has_fact = has_fact or bool(shown and self._is_taken_over(text))
         is_reason = is_first and not part.is_exception
@@ -289,15 +304,6 @@ class _Part:
     """The whole line that it stands in."""
     is_exception: bool
     """It follows a "but", an "except", an "otherwise"."""
-
-
-def _join_parts(parts: Sequence[_Part], kept: Sequence[_Part]) -> list[str]:
-    """Return the lines of which every part is kept, and of the others those parts."""
-    told = dict[str, None]()
-    for part in kept:
-        is_whole = all(other in kept for other in parts if other.line == part.line)
-        told[part.line.strip() if is_whole else part.text] = None
-    return list(told)
 
 
 def _drop_lead(reply: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from bookwheel.patterns import compile_late
@@ -107,7 +108,7 @@ def find_box(text: str, shown: str = "") -> tuple[str | None, bool]:
         cut = _OPENS.search(text)
         return (to_plain(text[cut.end() :], shown), True) if cut else (None, False)
     start, end, first = _find_last(text, boxes)
-    if start == boxes[first][0]:
+    if start == boxes[first][0] and _are_beside(text, boxes[first:]):
         contents = dict.fromkeys(filter(None, (to_plain(content, shown) for *_, content in boxes[first:])))
         return re.sub(r"(?<=[.!?。！？]), ", " ", ", ".join(contents)), False
     pieces = list[str]()
@@ -115,6 +116,11 @@ def find_box(text: str, shown: str = "") -> tuple[str | None, bool]:
         pieces += [text[start:opens].rstrip("$"), content]
         start = closes + text.startswith("$", closes)
     return to_plain("".join((*pieces, text[start:end])), shown), False
+
+
+def _are_beside(text: str, boxes: Sequence[tuple[int, int, str]]) -> bool:
+    """Return whether nothing but signs and an "and" stand between boxes: in "A, not B" more does."""
+    return all(_AND.fullmatch(text, one[1], other[0]) for one, other in pairwise(boxes))
 
 
 def find_around(text: str) -> str:
@@ -130,7 +136,7 @@ def find_around(text: str) -> str:
 def _find_last(text: str, boxes: Sequence[tuple[int, int, str]]) -> tuple[int, int, int]:
     """Return the span of the last answer of a text, and which of the boxes is its first."""
     first = len(boxes) - 1
-    while first and _AND.fullmatch(text, boxes[first - 1][1], boxes[first][0]):
+    while first and _are_beside(text, boxes[first - 1 : first + 1]):
         first -= 1
     start, end = _find_statement(text, boxes)
     others = sum(opens < start for opens, *_ in boxes)

@@ -52,6 +52,7 @@ _REMARKS: Final = (
     ),
     r"(?:旧|原有?)?(?:记忆|笔记)?(?:保持)?不变",
     r"无需(?:更新|修改)[^。\n]{0,10}",
+    r"(?:keine (?:neue|weitere)n? (?:informationen|angaben|fakten)|nichts neues|keine änderung\w*)\b[^.\n]{0,60}",
     "无",
 )
 _REMARK: Final = compile_late("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS))

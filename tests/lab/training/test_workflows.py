@@ -105,7 +105,7 @@ def test_division_by_zero_is_told():
     assert compute("1 / (2 - 2)") == "division by zero"
 
 
-@pytest.mark.parametrize(("said", "answer"), [(r"\boxed{1} then \boxed{ 2 }", "2"), (" plain ", "plain")])
+@pytest.mark.parametrize(("said", "answer"), [(r"\boxed{1} at first. Then \boxed{ 2 }", "2"), (" plain ", "plain")])
 def test_the_last_box_is_the_answer(said, answer):
     episode = asyncio.run(single(Plan())(ScriptedModel(lambda messages: said), sample()))
     assert episode.answer == answer

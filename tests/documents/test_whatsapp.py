@@ -168,6 +168,7 @@ def test_a_chat_below_its_groups_name_and_with_notices_is_a_chat(tmp_path):
     chat = head + CHAT.replace("2025-03-02 10:00 a“b", notices)
     found = texts(tmp_path, chat.encode())
     assert found[0] == head.strip()
+    assert texts(tmp_path, chat.encode("gbk")) == found
     assert found[5:] == [
         '[2025-03-02 09:22:00] note: "王敏" 撤回了一条消息',
         '[2025-03-02 09:23:00] note: "王敏"修改群名为：三号楼',

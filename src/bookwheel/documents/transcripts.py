@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from itertools import groupby, pairwise
 from typing import Any, Final
 
+from bookwheel.documents.decoding import is_mostly_utf8
 from bookwheel.documents.sources import to_printable
 from bookwheel.patterns import compile_late
 from bookwheel.types import Part
@@ -74,7 +75,9 @@ def find_transcript(suffix: str, head: bytes) -> str:
         if suffix in suffixes and pattern.search(head):
             return kind
     if suffix in {".txt", ""}:
-        lines = head.decode("utf-8", "ignore").lstrip("\ufeff\r\n").splitlines()
+        # A name in GBK has no end of a line within; what the file is read as decides in the end.
+        text = head.decode("utf-8" if is_mostly_utf8(head) else "gb18030", "ignore")
+        lines = text.lstrip("\ufeff\r\n").splitlines()
         if lines and match_whatsapp(to_plain(lines[0])) and any(match_whatsapp(to_plain(line)) for line in lines[1:]):
             return "WhatsApp"
         if find_heads(lines):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.reading.ways.writers import apply_edits, parse_edits
+from bookwheel.reading.ways.edits import apply_edits, parse_edits
 
 NOTES = "The lamp is green.\nThe clock is wound on Fridays."
 WORDS = st.lists(

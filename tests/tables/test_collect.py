@@ -247,6 +247,12 @@ def test_budget_and_estimate_hold(tmp_path: Path) -> None:
     assert (table.reading.status, table.rows) == ("stopped", [])
 
 
+def test_whom_something_is_from_is_no_day():
+    request = TableRequest.parse("every loan: from whom, to whom, valid from, from when, from account")
+    kinds = [column.kind for column in request.columns]
+    assert kinds == [Kind.TEXT, Kind.TEXT, Kind.DATE, Kind.DATE, Kind.TEXT]
+
+
 COLUMNS = TableRequest.parse(SENTENCE).columns
 CELL = st.none() | st.text(min_size=1, max_size=20).map(lambda text: " ".join(text.split())).filter(bool)
 

@@ -28,7 +28,9 @@ _SEPARATOR: Final = re.compile(r"\s*[,，、;；]\s*")
 _COLON: Final = re.compile(r"[:：]")
 _BELONGING: Final = re.compile(r"\s(?:of|by|from|in|for|with|on|at|to|that|which|who)\s")
 _DATES: Final = re.compile(
-    r"\b(date|day|when|until|deadline|due|since|from|expir\w*)\b|日期|期限|时间|何时", re.IGNORECASE
+    # What is "from whom" or "from account" is no day.
+    r"\b(date|day|when|until|deadline|due|since|from(?!\s+\w)|expir\w*)\b|日期|期限|时间|何时",
+    re.IGNORECASE,
 )
 _NUMBERS: Final = re.compile(
     r"\b(amount|price|cost|fee|sum|total|value|count|number|quantity|how many|how much|salary|rent|minutes|hours"

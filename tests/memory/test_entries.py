@@ -107,35 +107,6 @@ def test_a_day_to_come_in_a_name_does_not_date_the_text() -> None:
     assert [split(TextDocument("words"), f"lease-until-{day}.txt")[0].at for day in days] == [days[0], None, None]
 
 
-def test_days_of_a_diary_are_texts_and_quiet_ones_of_a_month_go_together() -> None:
-    entries = {
-        "3 January 2020": "Fever.",
-        "Sunday, 5 January 2020": "Better.",
-        "11 May 2020": "We go.",
-        "9 June 2021": "No.",
-    }
-    words = "Notebook of Nora\n\n" + "\n".join(f"{day}\n{text}\n" for day, text in entries.items())
-    texts = split(TextDocument(words), "diary.txt")
-    assert [one.at for one in texts] == ["2020-01-05", "2020-05-11", "2021-06-09"]
-    assert "".join(one.words for one in texts) == words
-    two = words.partition("11 May")[0]
-    assert [one.at for one in split(TextDocument(two), "diary.txt")] == [None]
-
-
-@pytest.mark.parametrize(
-    ("words", "day"),
-    [
-        ("Minutes\nDate: Tuesday, 14 May 2024, 19:00\nRoof. Next meeting: 12 November 2024.", "2024-05-14"),
-        ("会议纪要\n日期：2024年5月14日\n屋顶。", "2024-05-14"),
-        ("Date: 14 May 2999\nRoof.", None),
-        ("The roof was mended on 14 May 2024.", None),
-        ("Roof\n" * 9 + "Date: 14 May 2024", None),
-    ],
-)
-def test_a_text_is_of_the_day_that_its_first_lines_say(words: str, day: str | None) -> None:
-    assert [one.at for one in split(TextDocument(words), "minutes.txt")] == [day]
-
-
 CHAT = """03.06.26, 09:12 - Mira: The regatta starts at 10:30.
 04.06.26, 18:10 - Tomasz: The marina fee was 240 euros.
 15.06.26, 08:01 - Mira: The regatta starts at 11:15.

@@ -16,6 +16,7 @@ from typing import Any, Final
 from bookwheel.documents.decoding import is_mostly_utf8
 from bookwheel.documents.sources import to_printable
 from bookwheel.patterns import compile_late
+from bookwheel.text.numbers import place_dates
 from bookwheel.types import Part
 
 # Characters of a speaker or a title in a source's name.
@@ -39,8 +40,10 @@ _ABOVE: Final = (
 )
 _NOTICE: Final = compile_late(rf"{_TIME}[ \t]+(?P<rest>.+)")
 _ANY_TIME: Final = compile_late(_TIME)
+_JOIN: Final = compile_late(r"(?<=\d),?\s+(?:(?:at|um)\s+)?(?=\d?\d:\d\d)")
 # Lines before the first message: what chat, whose, when it was exported.
 _MOST_ABOVE: Final = 12
+_LONGEST_HEAD: Final = 120
 _BLANKS: Final = str.maketrans(
     {"\u202f": " ", "\xa0": " ", **dict.fromkeys("\u200f\u061c\u202a\u202c\u2068\u2069", "")}
 )
@@ -92,6 +95,7 @@ def find_heads(lines: Sequence[str]) -> dict[int, re.Match[str]]:
     right below it, every later line with a time below an empty one is such a one or has nothing at all below it, as
     where somebody joined, and somebody speaks again after another.
     """
+    lines = [line if at and lines[at - 1].strip() else _write_date(line) for at, line in enumerate(lines)]
     above = [at for at, line in enumerate(lines[:-1]) if not (at and lines[at - 1].strip()) and _ANY_TIME.search(line)]
     heads = {at: found for at in above if (found := match_head(lines[at])) and lines[at + 1].strip()}
     start = min(heads, default=len(lines))
@@ -104,6 +108,13 @@ def find_heads(lines: Sequence[str]) -> dict[int, re.Match[str]]:
     turns = [name for name, _ in groupby(found["rest"] for found in heads.values())]
     is_chat = start <= _MOST_ABOVE and len(heads) + len(notices) == len(above) and len({*turns}) < len(turns)
     return {at: (heads | notices)[at] for at in above} if is_chat else {}
+
+
+def _write_date(line: str) -> str:
+    """Return a line with its date, such as "8 May 2023, 13:56", in figures."""
+    for start, end, day in place_dates(line)[:1] if len(line) <= _LONGEST_HEAD else ():
+        return line[:start] + day + _JOIN.sub(" ", line[end - 1 :], count=1)[1:]
+    return line
 
 
 def to_plain(line: str) -> str:

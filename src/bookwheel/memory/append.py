@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS: Final = 16 << 20
 # Lines of a file that are told from each other when it has changed.
 _MOST_LINES: Final = 20_000
+_UNDATED: Final = "no day of its own was found, so it is taken as of now; --at gives one: {sources}"
+_MOST_NAMED: Final = 5
 _FORGOTTEN: Final = "{source} was forgotten on {day} and is not read again; to read it, add it as another source"
 
 
@@ -96,7 +98,7 @@ async def store_files(
     What was forgotten out of a mailbox or folder, of which the rest stayed, does not come back with it.
     """
     memory, texts, places = opened.record.number, list[DatedText](), dict[str, str]()
-    known, notes = list[tuple[MemoryText, bool]](), list[str]()
+    known, notes, undated = list[tuple[MemoryText, bool]](), list[str](), list[str]()
     stones = [stone for stone in opened.tables.list_tombstones(memory) if stone.scope != "text"]
     forgotten = {source: stone.began[:10] for stone in stones for source in stone.sources}
     for file in files:
@@ -123,6 +125,8 @@ async def store_files(
             new = [one for one in new if one not in gone and one not in held]
             known += [] if new else [(home, False)]
         texts += new
+        # What is piped in is of now.
+        undated += [one.source for one in new if file.parts[0].source != "-" and not one.at]
         if is_kept:
             lines = await asyncio.to_thread(mark_lines, words)
             had = {"lines": lines} if len(lines) <= _MOST_LINES else {}
@@ -132,6 +136,9 @@ async def store_files(
         await asyncio.to_thread(opened.tables.keep_place, memory, source, place)
     if not (known or stored):
         check_text("")
+    if undated:
+        more = f" and {len(undated) - _MOST_NAMED} more" if len(undated) > _MOST_NAMED else ""
+        notes.append(_UNDATED.format(sources=", ".join(undated[:_MOST_NAMED]) + more))
     return [*known, *stored], tuple(notes)
 
 

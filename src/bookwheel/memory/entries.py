@@ -2,9 +2,9 @@
 
     inbox.mbox       a text for each message: inbox.mbox#1 of 2 March, inbox.mbox#2 of 3 March
     chat.txt         a text for each day of talk, or for some quiet ones, of which each turn keeps its own time
+    diary.txt        the same, by the lines that are a day alone
     minutes          a text for each file of the folder: minutes/2026-01-12.md of the day that its name has
-    diary.txt        a text for each day that stands on a line of its own, or for some days of one month
-    notes.txt        one text, of the day behind "Date:" on its first lines, else of the time at which it arrived
+    notes.txt        one text, of the day that its head has, or of the time at which it arrived
 
 So a question as of a day knows no later message, the newest value is the one that was said last, and of an export that
 has grown only what is new is read.
@@ -20,24 +20,15 @@ from difflib import SequenceMatcher
 from typing import Final
 from zlib import crc32
 
+from bookwheel.memory.days import find_head_day, split_days
 from bookwheel.memory.pieces import read_time
 from bookwheel.memory.speakers import TURN
-from bookwheel.text.lines import read_lines
-from bookwheel.text.numbers import place_dates
 from bookwheel.types import Part
 
 # Lines of a paragraph that is short.
 _PARAGRAPH: Final = 12
 # Characters of a text of talk: a day that has less goes together with the next.
 _LEAST: Final = 500
-# Characters of some days of a diary that are read together; of a line that is a day; days that make a diary.
-_QUIET: Final = 2000
-_LONGEST_DAY: Final = 40
-_LEAST_DAYS: Final = 3
-_FIRST_LINES: Final = 6
-_LABEL: Final = re.compile(r"\s*(?:Date|Datum|Fecha|日期)\s*[:：]", re.IGNORECASE)
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_WORD: Final = re.compile(r"\w+")
 _DAY_IN_NAME: Final = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
@@ -110,41 +101,16 @@ def split_file(file: NewFile, at: datetime | str | None = None) -> list[DatedTex
         return [DatedText(content=tuple(file.parts), source=file.named, at=at)]
     texts = list[DatedText]()
     for run in _list_runs(file.parts):
-        if any(part.text.strip() for part in run.pieces):
-            source = _name(file.named, file.name, run.entry or run.find_file(file.name))
-            text = DatedText(content=tuple(run.pieces), source=source, at=run.at or _find_day(source))
-            texts += [text] if text.at else _split_days(text)
+        words = join_words(run.pieces)
+        if not words.strip():
+            continue
+        source = _name(file.named, file.name, run.entry or run.find_file(file.name))
+        if (at := run.at or _find_day(source)) or any(part.pictures for part in run.pieces):
+            texts.append(DatedText(content=tuple(run.pieces), source=source, at=at or find_head_day(words)))
+            continue
+        for day in _list_runs(split_days(run.pieces)):
+            texts.append(DatedText(content=tuple(day.pieces), source=source, at=day.at or find_head_day(words)))
     return order_texts(texts)
-
-
-def _split_days(text: DatedText) -> list[DatedText]:
-    """Return the days of a diary, each in its place; of another text its one day, where its first lines say it."""
-    days, labelled = list[tuple[int, str]](), list[str]()
-    today = datetime.now().astimezone().date().isoformat()
-    told = [line for line in read_lines(text.words) if not line.is_blank and not _is_header(line.text)]
-    for number, line in enumerate(told):
-        is_labelled = number < _FIRST_LINES and _LABEL.match(line.text)
-        # With the day of the week and a word more: "Friday, 3 January 2020".
-        if (is_labelled or len(line.text) <= _LONGEST_DAY) and _YEAR.search(line.text):
-            dates = place_dates(line.text)
-            rest = _WORD.findall(line.text[: dates[0][0]] + line.text[dates[0][1] :]) if dates else []
-            found = {day for *_, day in dates if day <= today}
-            if len(found) == 1 and (is_labelled or len(rest) <= 2):  # noqa: PLR2004
-                (labelled if is_labelled else []).extend(found)
-                days += [(line.start, day) for day in found if len(rest) <= 2]  # noqa: PLR2004
-    order = [day for _, day in days]
-    is_diary = len(order) >= _LEAST_DAYS and order == sorted(order) and _is_plain(text)
-    if not is_diary:
-        return [replace(text, at=labelled[0])] if len(labelled) == 1 else [text]
-    blocks = list[tuple[int, str]]()
-    for start, day in days:
-        is_quiet = blocks and blocks[-1][1][:7] == day[:7] and start - blocks[-1][0] < _QUIET
-        blocks[-1:] = [(blocks[-1][0], day)] if is_quiet else [*blocks[-1:], (start, day)]
-    starts = [0, *(start for start, _ in blocks[1:]), len(text.words)]
-    return [
-        replace(text, content=text.words[start:end], at=day)
-        for (_, day), start, end in zip(blocks, starts, starts[1:], strict=False)
-    ]
 
 
 def _is_plain(text: DatedText) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.memory.days import list_day_lines
 from bookwheel.text.matching import parse_words
 
 if TYPE_CHECKING:
@@ -57,20 +58,21 @@ def list_days(text: MemoryText, content: str, until: datetime | None = None) -> 
 
 
 def _list_turns(text: MemoryText, content: str) -> Iterator[tuple[int, datetime]]:
-    """Yield where each turn begins, the first with what stands before it, and its time in the zone of the text.
+    """Yield where each turn or day begins, the first with what stands before it, and its time in the zone of the text.
 
     A line that only quotes an older one is no older than the turn before it, nor newer than the text.
     """
     last = datetime.fromisoformat(text.at)
     newest: datetime | None = None
-    for found in TURN.finditer(content):
+    stamps = [(found.start(), found[1]) for found in TURN.finditer(content)] or list_day_lines(content)
+    for start, stamp in stamps:
         try:
-            when = datetime.fromisoformat(found[1])
+            when = datetime.fromisoformat(stamp)
         except ValueError:
             continue
         when = when.astimezone(last.tzinfo) if when.tzinfo else when.replace(tzinfo=last.tzinfo)
         is_first, newest = newest is None, min(max(when, newest or when), last)
-        yield 0 if is_first else found.start(), newest
+        yield 0 if is_first else start, newest
 
 
 def find_time(said: str, day: str) -> str:

@@ -55,6 +55,13 @@ def test_what_is_added_is_read_once_and_answered_with_its_newest_value(client, s
     assert [(change["old"], change["text"]) for change in changes] == [("room = 12", "room = 31")]
 
 
+def test_a_text_of_no_time_is_of_the_day_in_its_head(client) -> None:
+    assert add(client, "Lübeck, 10 January 2016\n\nDear Mother,\nroom = 12", "letter")["at"].startswith("2016-01-10")
+    assert add(client, "Lübeck, 10 January 2016\n\nDear Bo,\nroom = 7", "b", at="2016-02-01")["at"].startswith(
+        "2016-02"
+    )
+
+
 def test_a_text_that_is_only_taken_is_read_before_the_next_answer(client) -> None:
     taken = client.post("/memories/ada/texts?wait=0", json={"text": "room = 12", "source": "mail-1"})
     assert (taken.status_code, taken.json()["source"]) == (202, "mail-1")

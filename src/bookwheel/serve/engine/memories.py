@@ -23,7 +23,7 @@ from bookwheel.memory import record as records
 from bookwheel.memory.append import append_all, append_files, read_waiting, store_all, store_files
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
-from bookwheel.memory.entries import DatedText, NewFile
+from bookwheel.memory.entries import DatedText, NewFile, split_file
 from bookwheel.memory.files import FileCommand, MemoryFiles, run_command
 from bookwheel.memory.forgetting import forget, preview
 from bookwheel.memory.graph import Graph, change_graph
@@ -107,7 +107,10 @@ class ServedMemories:
         self, key: Key | None, name: str, text: str, *, source: str, at: str | None, waits: bool = True
     ) -> records.MemoryJson:
         """Read a text into a memory; without waiting, return as soon as it cannot be lost."""
-        texts = [DatedText(content=text, source=source, at=at)]
+        parts = (Part(text=text, source="-"),)
+        texts = split_file(NewFile(parts=parts, name="", named=source), at) or [
+            DatedText(content=text, source=source, at=at)
+        ]
 
         async def store(opened: OpenMemory) -> Any:
             return await store_all(opened, texts), ()

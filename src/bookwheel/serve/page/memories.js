@@ -77,7 +77,8 @@ class Memory {
   #addForm() {
     const text = h("textarea", { id: "memory-text-add", rows: 3, required: true, dir: "auto" });
     const source = h("input", { id: "memory-source", placeholder: t("memory.source.hint"), autocomplete: "off", dir: "auto" });
-    const file = h("input", { id: "memory-file", type: "file" });
+    const day = h("input", { id: "memory-day", type: "date" });
+    const file = h("input", { id: "memory-file", type: "file", multiple: true });
     file.addEventListener("change", () => (text.required = !file.files.length));
     const button = h("button", { class: "main" }, t("memory.add.go"));
     const problem = h("p", { class: "small problem", role: "alert" });
@@ -86,10 +87,11 @@ class Memory {
       button.disabled = true;
       refill(problem);
       try {
-        if (file.files.length) await service.addFile(this.name, file.files[0], source.value.trim());
+        for (const one of file.files) await service.addFile(this.name, one, source.value.trim(), day.value);
         file.value = "";
         const told = text.value;
-        if (told.trim()) await service.addText(this.name, told, source.value.trim());
+        if (told.trim()) await service.addText(this.name, told, source.value.trim(), day.value);
+        day.value = "";
         if (text.value === told) text.value = ""; // somebody may have typed on
         text.required = true;
         await this.load();
@@ -98,7 +100,7 @@ class Memory {
       }
       button.disabled = false;
     };
-    return h("details", { class: "begin" }, h("summary", {}, t("memory.add")), h("form", { class: "memory-add", onsubmit: add }, h("label", { for: text.id }, t("memory.add.text")), text, h("label", { for: file.id }, t("memory.add.file")), file, h("label", { for: source.id }, t("memory.source")), source, h("div", { class: "row" }, button), problem));
+    return h("details", { class: "begin" }, h("summary", {}, t("memory.add")), h("form", { class: "memory-add", onsubmit: add }, h("label", { for: text.id }, t("memory.add.text")), text, h("label", { for: file.id }, t("memory.add.file")), file, h("label", { for: source.id }, t("memory.source")), source, h("label", { for: day.id }, t("memory.day")), day, h("div", { class: "row" }, button), problem));
   }
 
   async load(most = MOST) {

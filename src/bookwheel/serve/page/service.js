@@ -73,9 +73,9 @@ export const reportFile = async (order, kind) =>
 const lasting = (name) => `/memories/${encodeURIComponent(name)}`;
 export const memories = () => ask("/memories");
 export const beginMemory = (name, about) => post("/memories", { name, about });
-export const addText = (name, text, source) => post(`${lasting(name)}/texts`, { text, source });
-export const addFile = async (name, file, source) =>
-  post(`${lasting(name)}/texts`, { document: (await upload(file)).document, source: source || file.name });
+export const addText = (name, text, source, day) => post(`${lasting(name)}/texts`, { text, source, at: day || null });
+export const addFile = async (name, file, source, day) =>
+  post(`${lasting(name)}/texts`, { document: (await upload(file)).document, source: source || file.name, at: day || null });
 export const memoryPicture = (name, sha256) => `${lasting(name)}/pictures/${sha256}`;
 export const correctMemory = (name, old, changed) => post(`${lasting(name)}/edits`, { old, new: changed });
 export const memory = (name) => ask(lasting(name));

@@ -172,6 +172,7 @@ export default {
   "memory.add.text": "正文",
   "memory.source": "谁说的",
   "memory.source.hint": "5月3日的来信；忘记时要用",
+  "memory.day": "是哪一天的（文中没写时）",
   "memory.add.file": "或一个文件：扫描件、照片、文档",
   "memory.recognised": "从图片中识别（{share} %）",
   "memory.add.go": "读进去",

@@ -48,6 +48,25 @@ def test_files_are_read_as_one_document_where_somebody_wants_it(page, expect):
     expect(page.locator(".book-name")).to_contain_text("ada.txt, bo.txt")
 
 
+def test_of_a_folder_that_is_dropped_its_files_are_taken(page):
+    names = page.evaluate(
+        """async () => {
+          const { filesOf } = await import("/page/drops.js");
+          const file = (name) => ({ isFile: true, name, file: (take) => take(new File(["ink"], name)) });
+          const folder = (name, ...all) => {
+            const parts = [all.slice(0, 2), all.slice(2), []];
+            return { isDirectory: true, name, createReader: () => ({ readEntries: (take) => take(parts.shift()) }) };
+          };
+          const dropped = [folder("letters", file("b.txt"), file(".hidden"), folder("a", file("c.txt"))), file("d.txt")];
+          const items = dropped.map((entry) => ({ webkitGetAsEntry: () => entry }));
+          const told = await filesOf({ files: [new File([], "letters")], items });
+          const plain = await filesOf({ files: [new File(["x"], "x.txt")], items: [{ webkitGetAsEntry: () => null }] });
+          return [...told, ...plain].map(({ name }) => name);
+        }"""
+    )
+    assert names == ["c.txt", "b.txt", "d.txt", "x.txt"]
+
+
 def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page, expect):
     page.set_input_files(
         "#files",

@@ -3,6 +3,7 @@
 // evaluations and training runs, #/run/ID one of them, #/run/ID/reading/ID a reading of a run.
 
 import { h, refill, wheel } from "./dom.js";
+import { filesOf } from "./drops.js";
 import { libraryView, receive } from "./library.js";
 import { Refusal } from "./refusals.js";
 import * as service from "./service.js";
@@ -59,12 +60,12 @@ function keyForm(typed = "") {
 }
 
 // A file that is dropped anywhere is taken to the form; beside it, the browser would leave the page for the file.
-function takeFiles(event) {
-  const files = [...(event.dataTransfer?.files ?? [])];
+async function takeFiles(event) {
   if (!event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
   document.querySelector(".drop.over")?.classList.remove("over");
-  if (event.type !== "drop" || !files.length) return;
+  const files = event.type === "drop" ? await filesOf(event.dataTransfer) : [];
+  if (!files.length) return;
   if (document.querySelector("form.ask")) dispatchEvent(new CustomEvent("files", { detail: files }));
   else {
     receive(files);

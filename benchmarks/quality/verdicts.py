@@ -40,7 +40,6 @@ RULES: dict[str, tuple[Any, str, Any]] = {
     "what is counted": (asking, "_lacks_counted", lambda *_: False),
     "contradictions": (judge, "contradicts", lambda *_, **__: False),
     "vetoes": (judge, "is_vetoed", lambda _: False),
-    "headings": (judge, "_HEADING_GAP", -1),
     "equal quantities": (measure, "same_quantity", lambda *_: False),
     "date is no count": (measure, "_is_dated", lambda *_: False),
     "prose that was cut to a width": (search, "is_wrapped", lambda _: False),

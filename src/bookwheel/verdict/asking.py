@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bookwheel.text import lexicon
 from bookwheel.text.kinds import AnswerKind, find_kind, shows_kind
 from bookwheel.text.questions import COUNTS, Style, can_answer, find_counted_word, find_style
 from bookwheel.verdict.parsing import NOT, Sentence, parse, share_terms
 
-_MONEY: Final = frozenset({"usd", "eur", "gbp", "jpy", "cny", "元", "crown", "crowns", "francs"})
-_RATE: Final = lexicon.words("a an per each")
 _SHORT: Final = 4
 _LONG: Final = 25
 
@@ -47,8 +44,8 @@ def is_misfit(fit: Mapping[str, float]) -> bool:
 
 def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sentence]) -> bool:
     """Tell if a sentence has numbers, and none of them counts what the question counts, here or in its passages."""
-    # 多少 asks how much too, and an amount of money tells that.
-    if _MONEY & set(claim.tokens) and not COUNTS.search(question.text):
+    # 多少 asks how much too.
+    if not COUNTS.search(question.text):
         return False
     # A unit has one form behind every number: "litres" are "l".
     asked = parse(f"1 {find_counted_word(question.text)}")
@@ -57,11 +54,5 @@ def _lacks_counted(claim: Sentence, question: Sentence, passages: Sequence[Sente
         return False
     own = {number.key for number in claim.numbers}
     numbers = [(one, number) for one in (claim, *passages) for number in one.numbers if number.key in own]
-    # "six a plot" counts no plots.
-    beside = {
-        key
-        for one, number in numbers
-        if _RATE.isdisjoint(one.tokens[number.at + 1 : number.at + 2])
-        for key in one.find_counted(number)
-    }
+    beside = {key for one, number in numbers for key in one.find_counted(number)}
     return bool(beside) and not counted & beside

@@ -63,8 +63,6 @@ _LEAST_SURE: Final = 0.5
 _LEAST_FIT: Final = 0.5
 # Of a clause's terms, those that no passage has, from which on nobody says it.
 _LEAST_UNSAID: Final = 0.6
-# Characters between a heading and what stands under it.
-_HEADING_GAP: Final = 4
 _CLAUSES: Final = compile_late(r"[;:()，；：（）—–]|,(?!\d)")
 _MARKS: Final = " ,;:，；：。.!！?？"
 
@@ -197,10 +195,7 @@ def _join_choices(findings: Sequence[Finding]) -> list[Finding]:
 def _find(text: str, words: str, question: str, query: Query, copy: LocatedSentence | None) -> Finding:
     claim, asked = parse(words), parse(question)
     found = query.sentences
-    # Right under a heading: a line without an end.
-    pairs = enumerate(pairwise(found), 1)
-    headed = {at for at, (one, two) in pairs if two.start - one.end <= _HEADING_GAP and one.text[-1:].isalnum()}
-    around = Surroundings([parse(sentence.text) for sentence in found], headed)
+    around = Surroundings([parse(sentence.text) for sentence in found])
     chosen = around.choose(claim, asked)
     passages = [around.sentences[at] for at in chosen]
     whole = set().union(*(passage.keys for passage in passages))

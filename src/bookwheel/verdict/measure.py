@@ -7,7 +7,7 @@ Shares are from 0 to 1; a feature that is named after a fault ("foreign", "not l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 from math import log
 from typing import Final
@@ -52,21 +52,16 @@ VETOES: Final = (
 
 
 class Surroundings:
-    """The sentences that were looked at, in which a rare term says more; those in `headed` follow their heading."""
+    """The sentences that were looked at, in which a rare term says more."""
 
-    def __init__(self, sentences: Sequence[Sentence], headed: Container[int] = ()) -> None:
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
         self.sentences = sentences
-        self._headed = headed
         self.counts = Counter(key for sentence in sentences for key in sentence.keys)
 
     def weigh(self, key: str) -> float:
         """Return how much a term says."""
         count = self.counts[key]
         return log(1 + (len(self.sentences) + 1) / (count + 0.5)) if count else 0.3
-
-    def list_keys(self, at: int) -> set[str]:
-        """Return the terms of a sentence, with those of the heading that it stands under."""
-        return {*self.sentences[at].keys, *(self.sentences[at - 1].keys if at in self._headed else ())}
 
     def share(self, wanted: frozenset[str] | set[str], held: Counter[str] | set[str]) -> float:
         """Return the share of terms that are held, by what they say."""
@@ -76,27 +71,21 @@ class Surroundings:
 
     def choose(self, claim: Sentence, question: Sentence, most: int = 3) -> list[int]:
         """Return the places of the few sentences that have most of a claim together, the best first."""
-        left = {key: self.weigh(key) for key in claim.keys}
-        left |= {key: 0.4 * self.weigh(key) for key in question.keys if key not in claim.keys}
+        left = {key: self.weigh(key) * (1 if key in claim.keys else 0.4) for key in claim.keys | question.keys}
         # Of two that have as much of it, that with its numbers; a word of one sign is in pairs of its own: 退了, 退我.
         figures = {number.key for number in claim.numbers}
         alike = [_TIE * (len(claim.signs & one.signs) + 10 * len(figures & one.keys.keys())) for one in self.sentences]
-        chosen: list[int] = []
-        while len(chosen) < most and len(chosen) < len(self.sentences):
-            gains = [sum(left[key] for key in sentence.keys if key in left) for sentence in self.sentences]
-            near = chosen[0] if chosen else 0
-            at = max(
-                (at for at in range(len(gains)) if at not in chosen),
-                key=lambda at: gains[at] + alike[at] - 0.01 * abs(at - near) * bool(chosen),
-            )
+        places, chosen = dict.fromkeys(range(len(self.sentences))), list[int]()
+        while places and len(chosen) < most:
+            gains = {at: sum(left[key] for key in self.sentences[at].keys if key in left) for at in places}
+            at = max(gains, key=lambda place: gains[place] + alike[place])
             if chosen and not gains[at]:
                 break
             chosen.append(at)
+            del places[at]
             # What the question has counts little beside what the claim lacks still.
             left = {
-                key: weight if key in claim.keys or len(chosen) > 1 else weight / 4
-                for key, weight in left.items()
-                if key not in self.sentences[at].keys
+                key: left[key] * (1 if key in claim.keys else 0.25) for key in left.keys() - self.sentences[at].keys
             }
         return chosen
 
@@ -113,8 +102,8 @@ def measure(
     is_span = is_short and len(best.tokens) > len(claim.tokens)
     # A currency stands beside every price; where a sentence has a figure, its place is where the figure is.
     figures = own & {term.key for term in claim.numbers} or own
-    places = [at for at, sentence in enumerate(around.sentences) if figures & sentence.keys.keys()]
-    asked = max((around.share(question.asked, around.list_keys(at)) for at in places), default=0.0)
+    places = [one.keys for one in around.sentences if figures & one.keys.keys()]
+    asked = max((around.share(question.asked, keys) for keys in places), default=0.0)
     order = _share_in_order(claim, best)
     return {
         "in all": share_terms(mine, whole),

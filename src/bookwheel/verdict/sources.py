@@ -15,7 +15,7 @@ from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines
 from bookwheel.text.matching import find_missing_words, parse_words
 from bookwheel.types import Part, Step
 from bookwheel.verdict.parsing import parse, share_terms
-from bookwheel.verdict.provenance import LineOrigin, SupportsSlice, find_origins
+from bookwheel.verdict.provenance import SupportsSlice, find_origins
 from bookwheel.verdict.search import MOST_CONTEXT, LocatedSentence, find_sentence
 
 # Of a sentence's terms, those that a line of the memory must have to be what it rests on.
@@ -76,11 +76,9 @@ class EvidenceList:
             key=lambda chunk: chunk.start,
         )
         self._starts = [chunk.start for chunk in self._chunks]
-        self._by_hand = list(_lines_by_hand(steps))
-        self._origins: list[tuple[LineOrigin, Evidence]] = []
-        if steps and isinstance(parts.document, SupportsSlice):
-            found = find_origins(steps, parts.document)
-            self._origins = [(one, one.quote) for one in found if one.quote and not one.by_hand]
+        found = find_origins(steps, parts.document) if isinstance(parts.document, SupportsSlice) else ()
+        self._origins = [(one, one.quote) for one in found if one.quote and not one.by_hand]
+        self._by_hand = [(one.since, one.line) for one in found if one.by_hand]
 
     def add(
         self, text: str, passages: Iterable[LocatedSentence], near: Iterable[LocatedSentence] = ()
@@ -163,13 +161,3 @@ def _widen(quote: Evidence, document: SupportsParts) -> LocatedSentence:
     around = document.slice(first, quote.end + MOST_CONTEXT)
     start, end = find_sentence(around, quote.start - first, quote.end - first)
     return LocatedSentence(around[start:end], first + start, first + end)
-
-
-def _lines_by_hand(steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that a person wrote into the memory, each with its step."""
-    for step in steps:
-        if Flag.EDITED in step.flags:
-            models = {*step.conversation.reply.text.splitlines(), *step.before.text.splitlines()}
-            for line in step.after.text.splitlines():
-                if line.strip() and line not in models:
-                    yield step.chunk.index, line

@@ -53,6 +53,8 @@ def test_what_does_not_fit_is_told() -> None:
     value, fault = _parse_value('{"year": "May"}', OBJECT)
     assert value == {"year": "May"}
     assert "$.year" in fault
+    _, fault = _parse_value('{"end": 1, "fee": "none", "parties": [{"name": 5}]}', allow_nulls(FACTS))
+    assert [place in fault for place in ("$.end", "$.fee", "$: 'may_assign'", "$.parties[0].name")] == [True] * 4
     assert _parse_value("It ends in May.", OBJECT)[0] is None
     # A null that may stand there, too, is no reason why another value does not.
     assert _parse_value('{"year": "May"}', allow_nulls(OBJECT))[1] == "$.year: 'May' is not of type 'integer'"

@@ -360,17 +360,6 @@ def test_of_an_answer_that_runs_on_a_model_judges_the_beginning():
     assert asked.count("supports") == 32
 
 
-def test_a_wrong_line_of_a_file_is_no_matter_for_a_model_that_sees_no_lines(tmp_path):
-    file, answers = tmp_path / "net.py", {"supports": "Yes", "denies": "No", "responds": "Yes"}
-    file.write_text("import os\nRETRIES = 3\n")
-    signs = []
-    for line in (2, 1):
-        model = ScriptedModel(lambda sent, line=line: answers.get(find_turn(sent), f"net.py:{line}: RETRIES = 3"))
-        plan = replace(PLAN, chunk_tokens=200)
-        signs.append(read_file(file, "Where is RETRIES set?", model=model, plan=plan, journal=tmp_path / "j").sign)
-    assert (signs[0], signs[1] is Sign.GREEN) == (Sign.GREEN, False)
-
-
 def test_a_sentence_is_judged_with_the_one_before_it():
     shown = []
 

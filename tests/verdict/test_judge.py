@@ -282,8 +282,8 @@ def test_values_of_a_json_answer_are_judged_one_by_one():
     answer = '{"signer": "Agostino Ramelli", "year": 1733, "known": true}'
     _, claims = judge(answer, "Who signed the plan of the mill?")
     assert [(claim.text, claim.verdict) for claim in claims] == [
-        ("Agostino Ramelli", Verdict.SUPPORTED),
-        ("1733", Verdict.NOT_FOUND),
+        ('"signer": "Agostino Ramelli"', Verdict.SUPPORTED),
+        ('"year": 1733', Verdict.NOT_FOUND),
     ]
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer, explain_failure
@@ -32,7 +32,11 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Document, Finish, Message, Step
 
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
 _TRIES: Final = 3
+_MOST_FAULTS: Final = 12
 _ASK: Final = """\
 Now write the answer as one JSON value that fits this JSON Schema. Use only what is said above. Where it does not say
 what the schema asks for, write null: null may stand for every value, also where the schema has none. Put no guess, no
@@ -328,11 +332,25 @@ def _parse_value(text: str, schema: dict[str, Any]) -> tuple[Any, str]:
 
 def _find_fault(value: Any, schema: dict[str, Any]) -> str:
     """Return where a value does not fit a schema, and why; empty if it fits."""
-    from jsonschema.exceptions import best_match
     from jsonschema.validators import validator_for
 
-    fault = best_match(validator_for(schema)(schema).iter_errors(value))
-    # Null is a choice of ours: what does not fit is the other one.
-    while fault and len(list_options(fault.schema)) == 1 and fault.validator in {"anyOf", "oneOf"}:
-        fault = best_match(one for one in fault.context if one.schema != {"type": "null"})
-    return f"{fault.json_path}: {fault.message[:300]}" if fault else ""
+    faults = _list_faults(validator_for(schema)(schema).iter_errors(value))
+    told = dict.fromkeys(f"{fault.json_path}: {fault.message[:300]}" for fault in faults)
+    return "; ".join([*told][:_MOST_FAULTS])
+
+
+def _list_faults(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
+    """Yield what is wrong with a value; of what may have several forms, by the one that comes nearest."""
+    from jsonschema.exceptions import relevance
+
+    for error in errors:
+        forms: dict[Any, list[ValidationError]] = {}
+        for one in error.context or ():
+            forms.setdefault(one.schema_path[0], []).append(one)
+        # Null is a choice of ours, and a form of another type is none of this value.
+        others = [form for form in forms.values() if form[0].schema != {"type": "null"}]
+        fitting = [form for form in others if not any(one.validator == "type" and not one.path for one in form)]
+        if others:
+            yield from _list_faults(min(fitting or others, key=lambda form: max(map(relevance, form))))
+        else:
+            yield error

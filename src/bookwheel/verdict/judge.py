@@ -39,6 +39,7 @@ from bookwheel.types import Step
 from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
+from bookwheel.verdict.fields import list_fields
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, measure
 from bookwheel.verdict.parsing import Sentence, parse
 from bookwheel.verdict.search import LocatedSentence, Query, list_blocks, make_query, search
@@ -111,12 +112,19 @@ class Finding:
     missing: tuple[str, ...]
     unsaid: tuple[str, ...]
     """Its clauses that have next to nothing of the passages."""
+    value: str = ""
+    """What is measured of a field of JSON, of which `text` has the name too."""
     is_misplaced: bool = False
     """Its words stand on other lines of the file than it says."""
     choice: Finding | None = None
     """The bare "Yes." or "No." before it, whose reason it is."""
     before: str = ""
     """The sentence of the answer before it, which may say who "she" is."""
+
+    @property
+    def words(self) -> str:
+        """What is measured."""
+        return self.value or self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,18 +159,19 @@ def _weigh_words(finding: Finding, parts: PlacedParts) -> Judgment | None:
 
 def is_foreign(finding: Finding, parts: PlacedParts) -> bool:
     """Tell if a sentence is in another language than the document, where its words can find no passage."""
-    claim = parse(finding.text)
+    claim = parse(finding.words)
     # Names and figures are the same in every language.
     words = {term.key for term in claim.terms if not term.is_number} - claim.names
     if finding.copy or not words:
         return False
     theirs = " ".join(one.text for one in finding.passages) or next(list_blocks(parts), (0, "", True))[1]
-    return language_of(finding.text) != language_of(theirs)
+    return language_of(finding.words) != language_of(theirs)
 
 
 def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     """Look for each sentence of an answer in the document."""
-    pieces = split_answer(answer)
+    fields = list_fields(answer)
+    pieces = split_answer(answer) if fields is None else [words for _, words in fields]
     copies = find_copies(parts, pieces, _says_something)
     # A lone "It does not say" is the model's own.
     alone = {at for at in copies if says_absent(pieces[at]) and not {at - 1, at + 1} & copies.keys()}
@@ -175,6 +184,9 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     queries = {piece: make_query(words, question) for piece, words in said.items()}
     search(parts, list(queries.values()))
     found = [_find(pieces[at], said[pieces[at]], question, queries[pieces[at]], copies.get(at)) for at in judged]
+    if fields is not None:
+        # Each stands by itself, with the name that it has.
+        return [replace(one, text=fields[at][0], value=one.text) for at, one in zip(judged, found, strict=True)]
     found = [replace(one, is_misplaced=cited.get(at, True) is None) for at, one in zip(judged, found, strict=True)]
     joined = _join_choices(found)
     return [*joined[:1], *(replace(one, before=before.text) for before, one in pairwise(joined))]
@@ -265,14 +277,14 @@ def write_claims(
 
 
 def _write_claim(finding: Finding, judgment: Judgment | None, evidence: EvidenceList) -> Claim:
-    text = finding.text
+    text, words = finding.text, finding.words
     if finding.is_absent or judgment is None:
         absent = Claim(text=text, verdict=Verdict.ABSENT, judge=WORDS)
         # What the memory took it from can be looked at, judged or not.
         return (
             absent
             if finding.is_absent
-            else Claim(text=text, verdict=Verdict.UNCHECKED, evidence=evidence.add(text, ()))
+            else Claim(text=text, verdict=Verdict.UNCHECKED, evidence=evidence.add(words, ()))
         )
     claim = Claim(
         text=text,
@@ -285,22 +297,22 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
     # A model may know what puts a sentence right that stands there word for word.
     is_put_right = judgment.is_denied and judgment.judge != WORDS
     if finding.copy and not is_put_right:
-        origin = "" if is_citation(text) else text  # what names its place rests on nothing else
+        origin = "" if is_citation(words) else words  # what names its place rests on nothing else
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
     if judgment.is_supported and not is_put_right:
-        said = parse(text)
+        said = parse(words)
         is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
         if is_whole or (finding.features["verbatim"] and len(said.terms) >= _LEAST_SENTENCE):
-            return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(text, passages[:1]))
+            return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(words, passages[:1]))
         return replace(
-            claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(text, finding.bearing, passages), score=score
+            claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(words, finding.bearing, passages), score=score
         )
-    if (step := evidence.find_step_by_hand(text, finding.missing)) is not None:
+    if (step := evidence.find_step_by_hand(words, finding.missing)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
     if judgment.is_denied:
         claim = replace(claim, verdict=Verdict.CONTRADICTED, against=evidence.number(judgment.against), score=score)
     elif finding.features["in all"] >= _LEAST_MATCH and passages:
-        kept = evidence.add(text, finding.bearing, passages)
+        kept = evidence.add(words, finding.bearing, passages)
         claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)
     return claim
 
@@ -312,8 +324,6 @@ def _says_something(passage: Sequence[str]) -> bool:
 
 def split_answer(answer: str) -> list[str]:
     """Return the sentences of an answer, without bullets, as they stand there, in pieces at semicolons."""
-    if (values := _json_values(answer)) is not None:
-        return values
     sentences: list[str] = []
     for piece, is_cited in split_citations(answer):
         for line in [] if is_cited else _drop_headers(piece.splitlines()):
@@ -337,24 +347,6 @@ def _split_listed(sentence: str) -> list[str]:
     pieces = _SEMICOLONS.split(sentence)
     is_list = len(pieces) >= _LEAST_LISTED and all(len(parse(piece).terms) >= _LEAST_SENTENCE for piece in pieces)
     return pieces if is_list else [sentence]
-
-
-def _json_values(answer: str) -> list[str] | None:
-    """Return the texts and numbers of an answer in JSON; None where it is none."""
-    if not answer.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        todo = [json.loads(answer)]
-    except ValueError:
-        return None
-    values: list[str] = []
-    while todo:
-        value = todo.pop(0)
-        if isinstance(value, dict | list):
-            todo[:0] = value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            values.append(str(value))
-    return [value for value in values if value.strip()]
 
 
 def _is_judged(sentence: str) -> bool:

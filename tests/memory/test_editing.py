@@ -84,6 +84,21 @@ async def test_a_correction_of_a_text_is_one_line_that_goes_with_it(opened):
     assert list_sources(opened) == []
 
 
+async def test_a_sentence_of_a_diary_keeps_its_day_and_what_it_is_about(opened):
+    diary = "3 January 2020\nFelix has a fever of 39.4. Amoxicillin, seven days.\n\n4 January 2020\nNo.\n\n5 January 2020\nYes.\n"
+    await append(opened, diary, source="diary", at="2020-01-05")
+    await edit(opened, "Amoxicillin, seven", "Amoxicillin, ten")
+    lines = opened.newest().memory.text.splitlines()
+    assert lines[-1] == "3 January 2020 Felix has a fever of 39.4. Amoxicillin, ten days."
+    await edit(opened, lines[-1], "")
+    await edit(opened, "39.4", "38.4")
+    await edit(opened, "Amoxicillin, seven", "Amoxicillin, ten")
+    assert opened.newest().memory.text.splitlines()[-2:] == [
+        "3 January 2020 Felix has a fever of 38.4.",
+        "3 January 2020: Amoxicillin, ten days.",
+    ]
+
+
 async def test_a_line_that_was_put_right_meanwhile_is_not_put_right_beside_that(opened):
     await edit(opened, "", "The walk takes 41 minutes.")
     await edit(opened, "The walk takes 41 minutes.", "The walk takes 43 minutes.")

@@ -20,6 +20,7 @@ from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
+from bookwheel.memory.days import list_day_lines
 from bookwheel.memory.pictures import see
 from bookwheel.memory.pieces import MemoryUpdate, read_time
 from bookwheel.memory.speakers import TURN, find_turn
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 # Sentences that one correction of texts puts right at most: words that more of them have say too little.
 _MOST_SENTENCES: Final = 5
+# Characters of a diary's entry before the sentence that is put right.
+_LONGEST_LEAD: Final = 240
 # Words that a statement has at least, in Chinese signs.
 _STATEMENT: Final = {"en": 3, "zh": 5}
 _LETTER: Final = rf"[^\W_{UNSPACED}]"
@@ -110,11 +113,28 @@ def _correct_sentences(opened: OpenMemory, old: str, new: str, words: re.Pattern
     if not new:
         raise InputError(f"only the texts say {old!r}: words of a text are not edited away but forgotten")
     said = dict[str, str]()
+    told = [one for _, one in list_written(opened, opened.newest()).values() if one]
     for sentence, (content, place) in places.items():
         line, who = TURN.sub("", sentence), find_turn(content, place)[0]
-        label = "" if line.startswith(who) else f"{who}: "
+        label = _lead_in(content, place, told) or ("" if line.startswith(who) else f"{who}: ")
         said[label + words.sub(lambda _: new, line)] = sentence
     return said
+
+
+def _lead_in(content: str, place: int, told: Collection[str]) -> str:
+    """Return the day of a diary and what stands behind it before a sentence, which is not told whole without.
+
+    Where that is long, or some of it was put right too, it is the day alone.
+    """
+    entries = list_day_lines(content)
+    entry = next((start for start, _ in reversed(entries) if start < place), None)
+    if entry is None:
+        return ""
+    start = next(one for one in reversed([entry, *find_ends(content, entry, place + 1)]) if one <= place)
+    day = content[entry:].partition("\n")[0].strip()
+    before = " ".join(content[entry:start].split())
+    is_short = len(before) <= _LONGEST_LEAD and not any(one in before for one in told)
+    return f"{before} ".lstrip() if is_short else f"{day}: "
 
 
 def _find_sentences(content: str, words: re.Pattern[str]) -> Iterator[tuple[int, str]]:

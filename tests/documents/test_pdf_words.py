@@ -56,3 +56,35 @@ def test_two_letters_of_each_word_are_asked_for_once_its_words_are_known(tmp_pat
             fragments, _ = read_fragments(document[0], known)
             assert [f.text for f in fragments] == lines
             assert len(asked) == count
+
+
+def test_a_raised_number_has_its_sign_and_is_no_part_of_another_number(tmp_path):
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    lines = [
+        ("From 3.1 × 10", "6", " to 2 × 10", "−3", " per h", "-1", " of A. Reed", "1,2", " and M."),
+        ("It took 106 days in H", "", "2", "", "O, by May-06."),
+        ("The keeper wrote it.", "12", ""),
+    ]
+    for at, pieces in enumerate(lines):
+        text = canvas.beginText(72, 720 - 30 * at)
+        for place, piece in enumerate(pieces):
+            text.setFont("Helvetica", 7 if place % 2 else 11)
+            text.setRise(4 if place % 2 else 0)
+            text.textOut(piece.replace("−", "-"))
+        canvas.drawText(text)
+    # Higher, and of the same size; written upwards.
+    text = canvas.beginText(72, 600)
+    for rise, piece in ((0, "Step"), (4, "7")):
+        text.setRise(rise)
+        text.textOut(piece)
+    canvas.drawText(text)
+    canvas.rotate(60)
+    canvas.drawString(300, 100, "Dec-06")
+    canvas.save()
+    with closing(pypdfium2.PdfDocument(tmp_path / "a.pdf")) as document:
+        fragments, _ = read_fragments(document[0], set())
+    told = " / ".join(f.text for f in fragments)
+    assert "From 3.1 × 10^6 to 2 × 10^-3 per h^-1 of A. Reed^1,2 and M." in told
+    assert "It took 106 days in H2O, by May-06." in told
+    assert "The keeper wrote it.^12" in told
+    assert told.count("^") == 5

@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from bookwheel.documents.readers.pdf_words import Hyphens
+    from bookwheel.documents.readers.pdf_hyphens import Hyphens
 
 
 _T = TypeVar("_T")

@@ -1,7 +1,4 @@
-"""The words of a PDF page with their places, and what is put right in them: ligatures, gaps, raised numbers, cut words.
-
-A word that the end of a line or page has cut is joined as the document writes it elsewhere.
-"""
+"""The words of a PDF page with their places, and what is put right in them: ligatures, gaps, raised numbers."""
 
 from __future__ import annotations
 
@@ -12,26 +9,30 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import accumulate, chain, compress, repeat
 from operator import add, sub
 from statistics import median
 from typing import Any, Final
 
 from bookwheel.documents.readers.pdf_calls import calls, find_address, iterate_addresses
-from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
+from bookwheel.documents.readers.pdf_hyphens import HYPHENS
+from bookwheel.documents.readers.pdf_layout import Fragment
 
-# PDFium's own signs for a hyphen at a line's end, and the one that is seen only there.
-_HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
 _CUTS: Final = frozenset("\x02\ufffe")
 _CUT: Final = re.compile("[\x02\ufffe]")
 _BLANKS: Final = re.compile(r"(\s+)")
 _LINE_END: Final = re.compile(r"[\r\n]")
 # Stands for the second half of a pair.
 _NOTHING: Final = "\x00"
-_NUMBER_END: Final = re.compile(r"(.*?\D|\d+?)(\d{1,3})$")
-_NUMBER_START: Final = re.compile(r"(\d{1,3})(\D.*)$")
-# The size of a raised number's letters, as a share of its word's.
+# A power, or the marks of notes.
+_SMALL_NUMBER: Final = re.compile(r"[-+\u2212\u2013]?\d{1,3}(?:[,\u2013-]\d{1,3})*,?")
+# The size of a raised number's letters, as a share of its word's; and how far it stands from that, in line heights.
 _RAISED: Final = 0.85
+_RAISED_GAP: Final = 0.15
+# By its own size and line.
+_SMALLER: Final = 0.9
+_RISE: Final = 0.1
 _DOTS: Final = re.compile(r"(?:\s?[.·…]){5,}")
 _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
@@ -62,6 +63,7 @@ _Box = tuple[float, float, float, float]
 # The left, bottom, right and top sides of letters.
 _Sides = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
 _ReadSides = Callable[[Sequence[int]], _Sides]
+_Measure = Callable[[int, int], bool]
 
 
 def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
@@ -79,7 +81,8 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
         # By so many quarters of a circle most of the text is turned.
         turn = turns.most_common(1)[0][0] if turns else 0
         read_sides = _bind_reader(text_page, turn, (left, bottom, right, top))
-        return list(_split_lines(text, read_sides, whole)), (right - left if turn % 2 else top - bottom)
+        measure = partial(_measure_rise, text_page, turn)
+        return list(_split_lines(text, read_sides, whole, measure)), (right - left if turn % 2 else top - bottom)
 
 
 def read_characters(text_page: int) -> str:
@@ -125,6 +128,23 @@ def _bind_reader(text_page: int, turn: int, frame: _Box) -> _ReadSides:
     return read_sides
 
 
+def _measure_rise(text_page: int, turn: int, before: int, after: int) -> bool:
+    """Return whether a letter is smaller than the one before it, and stands on a higher line.
+
+    The sides of letters are those of their fonts, and the digits among Chinese signs are of another one.
+    """
+    (x, y), (other_x, other_y) = (_read_origin(text_page, at) for at in (before, after))
+    size, other = (calls.FPDFText_GetFontSize(text_page, at) for at in (before, after))
+    rise = (other_y - y, x - other_x, y - other_y, other_x - x)[turn]
+    return bool(other < _SMALLER * size and rise > _RISE * size)
+
+
+def _read_origin(text_page: int, at: int) -> tuple[float, float]:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    calls.FPDFText_GetCharOrigin(text_page, at, ctypes.addressof(x), ctypes.addressof(y))
+    return x.value, y.value
+
+
 def _split_text(text: str) -> tuple[list[str], list[int], list[int]]:
     """Return the words of a page, where each begins, and where lines end."""
     words: list[str] = []
@@ -144,25 +164,61 @@ def _split_text(text: str) -> tuple[list[str], list[int], list[int]]:
     return list(filter(None, words)), list(compress(starts, words)), stops
 
 
-def _split_lines(text: str, read_sides: _ReadSides, whole: set[str]) -> Iterator[Fragment]:
+def _split_lines(text: str, read_sides: _ReadSides, whole: set[str], measure: _Measure) -> Iterator[Fragment]:
     """Yield the fragments of all lines: words without a wide gap between them."""
     words, starts, stops = _split_text(text)
-    ends = list(map(add, starts, map(len, words)))
-    if gaps := list(_find_gaps(words, starts, read_sides, whole)):
-        starts, ends = sorted([*starts, *gaps]), sorted([*ends, *gaps])
-        words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    places = [0] * (2 * len(words))
-    places[::2] = starts
-    places[1::2] = [
-        end - 1 - (text[end - 1] in _CUTS and start + 1 < end) for start, end in zip(starts, ends, strict=True)
-    ]
-    line = PageWords(words, read_sides(places))
+    words, starts = _part_words(text, words, starts, [*_find_gaps(words, starts, read_sides, whole)])
+    places = _list_ends(words, starts)
+    sides = read_sides(places)
+    if raised := [*_find_raised(words, starts, sides, read_sides, measure)]:
+        words, starts = _part_words(text, words, starts, raised)
+        places = _list_ends(words, starts)
+        sides = read_sides(places)
+    line = PageWords(words, sides, lambda at: measure(places[2 * at - 1], places[2 * at]))
     first = 0
     for stop in stops:
         last = bisect_left(starts, stop, first)
-        if last > first:
+        # PDFium takes what is raised for a line of its own.
+        if last > first and not line.goes_on(last):
             yield from line.read_line(first, last)
-        first = last
+            first = last
+
+
+def _part_words(text: str, words: list[str], starts: list[int], places: Sequence[int]) -> tuple[list[str], list[int]]:
+    """Return the words and where they begin, with one more from each of these places on."""
+    if not places:
+        return words, starts
+    ends = sorted([*map(add, starts, map(len, words)), *places])
+    starts = sorted([*starts, *places])
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)], starts
+
+
+def _list_ends(words: Sequence[str], starts: Sequence[int]) -> list[int]:
+    """Return the places of the first and the last letter of each word in turn."""
+    places = [0] * (2 * len(words))
+    places[::2] = starts
+    places[1::2] = [
+        start + len(word) - 1 - (word[-1] in _CUTS and len(word) > 1) for start, word in zip(starts, words, strict=True)
+    ]
+    return places
+
+
+def _find_raised(
+    words: Sequence[str], starts: Sequence[int], sides: _Sides, read_sides: _ReadSides, measure: _Measure
+) -> Iterator[int]:
+    """Yield where a raised number begins, or ends, that PDFium takes for a part of its word: `10` `6`."""
+    boxes = list(zip(*sides, strict=True))
+    for word, start, first, last in zip(words, starts, boxes[::2], boxes[1::2], strict=True):
+        is_end, is_start = _is_raised(last, first), _is_raised(first, last)
+        if not (is_end and word[-1].isdigit()) and not (is_start and word[0].isdigit()):
+            continue
+        letters = zip(*read_sides(range(start, start + len(word))), strict=True)
+        own = [not _is_raised(letter, first if is_end else last) for letter in letters]
+        at = len(own) - own[::-1].index(True) if is_end else own.index(True)
+        number, low = (word[at:], start + at - 1) if is_end else (word[:at], start + at)
+        # Letters of a label that is written upwards stand ever higher.
+        if _SMALL_NUMBER.fullmatch(number) and measure(low, start + at if is_end else start):
+            yield start + at
 
 
 def _find_gaps(words: Sequence[str], starts: Sequence[int], read_sides: _ReadSides, whole: set[str]) -> Iterator[int]:
@@ -213,10 +269,28 @@ def _find_doubtful(words: Iterable[str], starts: Mapping[str, int], read_sides: 
 class PageWords:
     """The words of a page, with the sides of the first and the last letter of each in turn."""
 
-    def __init__(self, words: Sequence[str], sides: _Sides) -> None:
+    def __init__(
+        self, words: Sequence[str], sides: _Sides, is_higher: Callable[[int], bool] = lambda _at: True
+    ) -> None:
         self._words = words
+        self._is_higher = is_higher
         self._sides = self._lefts, self._bottoms, self._rights, self._tops = sides
         self._gaps = list(map(sub, self._lefts[2::2], self._rights[1::2]))
+
+    def goes_on(self, at: int) -> bool:
+        """Return whether a line goes on with a word: a raised number, or what stands right behind one."""
+        if not 0 < at < len(self._words):
+            return False
+        before, here = (_join_boxes(*self._list_boxes(one)) for one in (at - 1, at))
+        is_behind = here[0] >= before[2] and not _is_apart(before, here)
+        return self._is_raised(at) or (is_behind and at > 1 and self._is_raised(at - 1))
+
+    def _list_boxes(self, at: int) -> list[_Box]:
+        return list(zip(*(side[2 * at : 2 * at + 2] for side in self._sides), strict=True))
+
+    def _is_raised(self, at: int) -> bool:
+        before, here = (_join_boxes(*self._list_boxes(one)) for one in (at - 1, at))
+        return _stands_raised(_clean(self._words[at]), here, before) and self._is_higher(at)
 
     def read_line(self, start: int, end: int) -> Iterator[Fragment]:
         """Yield the fragments of a line, which ends before the word `end`."""
@@ -240,27 +314,30 @@ class PageWords:
         """Yield the fragments of a line word by word."""
         words: list[str] = []
         box = (0.0, 0.0, 0.0, 0.0)
+        before = box
         letters = list(zip(*(side[2 * start : 2 * end] for side in self._sides), strict=True))
-        for word, first, last in zip(map(_clean, self._words[start:end]), letters[::2], letters[1::2], strict=True):
+        cleaned = enumerate(map(_clean, self._words[start:end]), start)
+        for (at, word), first, last in zip(cleaned, letters[::2], letters[1::2], strict=True):
+            if not word:
+                continue
             here = _join_boxes(first, last)
-            for piece in _part_raised(word, first, last) if word else ():
-                if words and _is_apart(box, here):
-                    yield _make_fragment(" ".join(words), box)
-                    words = []
-                box = _join_boxes(box, here) if words else here
-                words.append(piece)
+            if words and _is_apart(box, here):
+                yield _make_fragment(" ".join(words), box)
+                words = []
+            if words and _stands_raised(word, here, before) and self._is_higher(at):
+                words[-1] += f"^{word}"
+            else:
+                words.append(word)
+                before = here
+            box = _join_boxes(box, here) if len(words) > 1 or before is not here else here
         if words:
             yield _make_fragment(" ".join(words), box)
 
 
-def _part_raised(word: str, first: _Box, last: _Box) -> tuple[str, ...]:
-    """Return a raised number, which is a note's or an exponent, apart from the word that it stands at."""
-    found = None
-    if word[-1].isdigit() and _is_raised(last, first):
-        found = _NUMBER_END.match(word)
-    if not found and word[0].isdigit() and _is_raised(first, last):
-        found = _NUMBER_START.match(word)
-    return found.groups() if found else (word,)
+def _stands_raised(word: str, box: _Box, before: _Box) -> bool:
+    """Return whether a word is a raised number at the one before it, which is a note's or an exponent."""
+    is_beside = -_RAISED_GAP < (box[0] - before[2]) / max(before[3] - before[1], 1.0) < _RAISED_GAP
+    return is_beside and _is_raised(box, before) and bool(_SMALL_NUMBER.fullmatch(word))
 
 
 def _is_raised(box: _Box, other: _Box) -> bool:
@@ -288,7 +365,7 @@ def _make_fragment(text: str, box: _Box) -> Fragment:
 def _clean(word: str) -> str:
     if word.isascii() and word.isprintable():
         return word
-    mark = word[-1] if word[-1] in _HYPHENS else ""
+    mark = word[-1] if word[-1] in HYPHENS else ""
     if _UNKNOWN_GLYPHS.fullmatch(word):
         return "\N{REPLACEMENT CHARACTER}" * len(word)
     return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
@@ -309,65 +386,3 @@ def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
         if strange > _GARBLED_SHARE * len(text) or (not few and vowelless > 0.4 * len(long_words)):
             doubts.setdefault("whose text looks garbled", []).append(number)
     return doubts
-
-
-_AT_ENDS: Final = (*_HYPHENS, "-", "‐")
-_AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
-# Where a blank parts words in a text of signs without blanks.
-_LATIN_END: Final = re.compile(r"[A-Za-z0-9.,;)]$")
-_WORD_START: Final = re.compile(r"^[^\W\d_]+")
-_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-
-
-class Hyphens:
-    """Joins words that a line end has cut. What the document writes elsewhere decides: `non-free` keeps its hyphen."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._words: Counter[str] = Counter()
-        for word, count in Counter(chain.from_iterable(map(_WORD.findall, texts))).items():
-            self._words[word.lower()] += count
-
-    def join(self, lines: Sequence[TextLine]) -> str:
-        """Return the lines as text, paragraphs apart."""
-        pieces: list[str] = []
-        for line in lines:
-            text = line.text
-            if pieces and (joined := self._join_cut(pieces[-1], text)):
-                pieces[-1], text = joined
-                if not text:
-                    continue
-            elif pieces and line.runs_on and not line.begins_paragraph:
-                is_between_words = _LATIN_END.search(pieces[-1]) and text[:1].isascii()
-                pieces[-1] += f" {text}" if is_between_words else text
-                continue
-            elif line.begins_paragraph and pieces:
-                pieces.append("")
-            pieces.append(text)
-        text = "\n".join(pieces)
-        return text.translate({ord(mark): "-" for mark in _HYPHENS}).strip("\n")
-
-    def join_pages(self, before: str, after: str) -> tuple[str, str]:
-        """Return the texts of two pages; a word that the page's end has cut goes to the first one, whole."""
-        return self._join_cut(before, after) or (before, after)
-
-    def _join_cut(self, before: str, after: str) -> tuple[str, str] | None:
-        """Return both texts with the word that was cut at the end of the first one, or None if none was."""
-        if not before.endswith(_AT_ENDS):  # as most, which are long, do not
-            return None
-        cut, rest = _AT_END.search(before), _WORD_START.match(after)
-        if not cut or not rest:
-            return None
-        # The rest of a word may begin a line: of `exam-ple`, `EXAM-PLE`, not of `Jean-Paul`.
-        if not (rest[0][0].islower() or (cut[1][-1].isupper() and rest[0][0].isupper())):
-            return None
-        end = next((at for at in range(rest.end(), len(after)) if after[at].isspace()), len(after))
-        # Its punctuation goes along.
-        return f"{before[: cut.end(1)]}{self._hyphen(cut[1], rest[0])}{after[:end]}", after[end:].lstrip()
-
-    def _hyphen(self, before: str, after: str) -> str:
-        """Return a hyphen if the word is written with one, or if only its two halves are words of the document."""
-        with_one, without = self._words[f"{before}-{after}".lower()], self._words[f"{before}{after}".lower()]
-        # Each half was counted once where it is cut. Halves in capitals are rather names: `ISO-IEC`.
-        halves = [self._words[half.lower()] > 1 for half in (before, after)]
-        are_words = any(halves) if after[0].isupper() else all(halves)
-        return "-" if with_one > without or (are_words and not without) else ""

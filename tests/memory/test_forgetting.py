@@ -136,6 +136,21 @@ async def test_an_interrupted_forgetting_goes_on_with_the_next_append(make_sessi
     assert count_bytes(journal.path, "wombat") == 0
 
 
+@pytest.mark.parametrize("what", [{"source": "mail-0"}, {"text": "wombat"}])
+async def test_an_interrupted_forgetting_that_is_asked_for_again_ends(make_session, begin, journal, what):
+    session = make_session(faults={4: Rejected("no")})
+    opened = await begin(session)
+    await append(opened, "pin = wombat", source="mail-0")
+    for number in (1, 2):
+        await append(opened, f"k{number} = {number}", source=f"mail-{number}")
+    with pytest.raises(Rejected):
+        await forget(opened, **what)
+    assert (await forget(opened, **what)).sources == ("mail-0",)
+    assert count_bytes(journal.path, "wombat") == 0
+    with pytest.raises(InputError, match="nothing to forget"):
+        await forget(opened, **what)
+
+
 async def test_nothing_to_forget_is_an_error(session, begin):
     opened = await begin(session)
     await append(opened, "a = 1", source="one")

@@ -154,12 +154,27 @@ async def forget(
 ) -> Tombstone:
     """Forget one source, what is from before a time, or some words, with all that came of them."""
     async with opened.hold():
-        await go_on_forgetting(opened)
-        found = await asyncio.to_thread(preview, opened, source=source, before=before, text=text)
+        memory = opened.record.number
+        begun = {one.number for one in opened.tables.list_tombstones(memory) if not one.ended}
+        await go_on_forgetting(opened, watch)
+        try:
+            found = await asyncio.to_thread(preview, opened, source=source, before=before, text=text)
+        except InputError:
+            # One of the same was interrupted, and has ended just now.
+            ended = [one for one in opened.tables.list_tombstones(memory) if one.number in begun]
+            same = [one for one in ended if one.scope == "source" and source and _is_of(one, source)]
+            same += [one for one in ended if one.scope != "source" and not source]
+            if not same:
+                raise
+            return same[-1]
         names = tuple(dict.fromkeys(one.source for one in found.texts)) or (BY_HAND,)
         await asyncio.to_thread(opened.tables.begin_forgetting, opened.record.number, found.scope, names, found.masks)
         await go_on_forgetting(opened, watch)
         return opened.tables.list_tombstones(opened.record.number)[-1]
+
+
+def _is_of(tombstone: Tombstone, source: str) -> bool:
+    return any(one == source or is_inside(one, source) for one in tombstone.sources)
 
 
 async def go_on_forgetting(opened: OpenMemory, watch: Callable[[MemoryVersion], None] = lambda _version: None) -> None:

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.flags import Flag
-from bookwheel.reading import guards
-from bookwheel.reading.guards import clean, is_empty, is_grounded, next_memory, trim
-from bookwheel.text.matching import Passage
+from bookwheel.reading.guards import clean, is_empty, next_memory, trim
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Finish, Memory, Reply
 
@@ -238,71 +236,10 @@ def test_a_memory_of_which_no_visible_character_fits_is_not_taken() -> None:
     assert flags[-1] is Flag.KEPT_EMPTY
 
 
-SHOWN = "The harbour master of Skarholm is Ada Quill. She has held the office for 9 years.\nWho is the harbour master?"
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["The harbour master of Skarholm is Ada Quill.", '"The harbour master is Ada Quill."', "Ada Quill, for 9 years"],
-)
-def test_a_quote_is_let_in(line: str) -> None:
-    memory, flags = next_memory(BEFORE, Reply(text=line), WORDS, shown=SHOWN)
-    assert (memory.text, flags) == (line, ())
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The harbour master of Skarholm is Kanner.",
-        "She has held the office for 12 years.",
-        "The weather in spring is mild.",
-    ],
-)
-def test_an_invention_is_kept_out_of_a_quoting_memory(line: str) -> None:
-    assert next_memory(BEFORE, Reply(text=line), WORDS, shown=SHOWN) == (BEFORE, (Flag.UNFOUNDED,))
-
-
-def test_of_a_mixed_reply_only_the_quotes_are_let_in() -> None:
-    memory, flags = next_memory(
-        BEFORE, Reply(text="It is Kanner.\nThe harbour master is Ada Quill."), WORDS, shown=SHOWN
-    )
-    assert (memory.text, flags) == ("The harbour master is Ada Quill.", (Flag.UNFOUNDED,))
-
-
-def test_only_prompt_sets_that_ask_for_quotes_keep_inventions_out() -> None:
-    memory, _ = next_memory(BEFORE, Reply(text="The total is 1,234."), WORDS)
-    assert memory.text == "The total is 1,234."
-
-
-MILL = "the old mill by the river was sold in spring to a baker from the coast who paid in silver coins"
-
-
-@pytest.mark.parametrize(
-    ("line", "grounded"),
-    [
-        ("the old mill by the river was sold in spring to a baker", True),
-        ("old mill river sold spring baker coast paid silver today", True),  # one word in ten is new
-        ("old mill river sold spring baker coast today gladly", False),  # two words in nine are new
-        ("old mill river gladly today cheaply", False),  # half of the words are new
-        ("the old mill by the river was sold in 1875", False),  # a number that is not there
-        ("the old mill by the river was sold to Anna", False),  # a name that is not there
-    ],
-)
-def test_a_line_is_admitted_when_nearly_all_of_its_words_were_shown(line: str, grounded: bool) -> None:
-    assert is_grounded(line, MILL) is grounded
-
-
 def test_only_a_short_reply_can_be_a_refusal() -> None:
     short, long = "I cannot say more.", "I cannot say more than that it was Ada." + " " * 160 + "Nor when."
     assert after(short) == (BEFORE, (Flag.KEPT_REFUSAL,))
     assert after(long)[0].text == long
-
-
-def test_quotes_that_are_admitted_stay_on_lines_of_their_own() -> None:
-    reply = Reply(text="the old mill by the river\nnobody ever said so gladly\nsold in spring to a baker")
-    memory, flags = next_memory(BEFORE, reply, WORDS, shown=MILL)
-    assert memory.text == "the old mill by the river\nsold in spring to a baker"
-    assert flags == (Flag.UNFOUNDED,)
 
 
 def test_reasoning_is_removed_in_capitals_and_over_several_lines() -> None:
@@ -317,21 +254,6 @@ def test_a_reply_without_a_word_is_empty(reply: str) -> None:
 @pytest.mark.parametrize("reply", ["no", "7", "灯", r"\boxed{7}", r"\boxed{} 7", "<think>hmm</think> no"])
 def test_a_reply_with_a_word_is_not_empty(reply: str) -> None:
     assert not is_empty(reply)
-
-
-def test_what_was_shown_is_taken_apart_once_for_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts: list[str] = []
-
-    class Counted(Passage):
-        def __init__(self, text: str) -> None:
-            texts.append(text)
-            super().__init__(text)
-
-    monkeypatch.setattr(guards, "Passage", Counted)
-    reply = Reply(text="\n".join(f"Wheel {n} is red." for n in range(9)))
-    shown = "".join(f"Wheel {n} is red, they say. " for n in range(9))
-    after, _ = next_memory(Memory.blank(200), reply, WordTokenizer(), "", shown)
-    assert (after.text, texts) == (reply.text, [shown])
 
 
 @pytest.mark.parametrize(

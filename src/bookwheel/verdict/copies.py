@@ -49,7 +49,7 @@ def find_copies(
         here = [seed for seed in seeds if seed not in copies and all(word in text for word in words[seed])]
         if not here:
             continue
-        block = _Block(text, offset, is_last=is_last)
+        block = _SqueezedBlock(text, offset, is_last=is_last)
         for seed in here:
             if seed not in copies:
                 copies |= block.find(keys, seed, lambda run: says_something(pieces[run.start : run.stop]))
@@ -63,7 +63,7 @@ def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
     keys = {_squeeze(piece)[0].strip("….") for piece in (reply, *reply.splitlines())}
     keys = {key for key in keys if len(key) >= _LEAST_SEED}
     for offset, text, is_last in list_blocks(parts, overlap=len(reply) + 2 * _MARGIN) if keys else ():
-        block = _Block(text, offset, is_last=is_last)
+        block = _SqueezedBlock(text, offset, is_last=is_last)
         found = [sentence for key in keys if (sentence := block.find_sentence(key))]
         if found:
             return max(found, key=lambda one: len(one.text))
@@ -81,7 +81,7 @@ def _squeeze(text: str) -> tuple[str, list[int]]:
     return _SKIPPED.sub("", visible), [offsets[at] for at in places] if offsets else places
 
 
-class _Block:
+class _SqueezedBlock:
     """One block of the document, in which copies are looked for."""
 
     def __init__(self, text: str, start: int, *, is_last: bool) -> None:

@@ -19,6 +19,7 @@ from bookwheel.picture import Picture
 from bookwheel.plan import GatePlan, Plan, Scorer
 from bookwheel.reading.pictures import PictureTokenizer, SeeingModel, see_pictures
 from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.structured import Repetition
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
@@ -212,6 +213,14 @@ def test_a_claim_that_only_a_picture_bears_out_names_the_picture():
     words = read(Log(), Seer(), vision=None)
     assert all(one.verdict is not Verdict.SEEN for one in words.claims)
     assert isinstance(claim, Claim)
+
+
+def test_an_answer_that_was_stored_before_it_was_judged_is_seen_all_the_same():
+    model = ScriptedModel(Seer(), vision="qwen", judge=judge_by_sight)
+    ended = read(Log(), Seer())
+    stored = replace(ended, status=Status.READING, claims=(), evidence=())
+    again = asyncio.run(run_reading(stored, Log(), model, way=Repetition(answer=ended.answer)))
+    assert (again.claims, again.evidence) == (ended.claims, ended.evidence)
 
 
 def test_an_answer_that_is_seen_in_part_is_no_better_than_seen_and_no_worse():

@@ -229,6 +229,10 @@ class SeeingModel(ModelWrapper):
         views = () if self._is_refused else self._find(text).values()
         return tuple(dict.fromkeys(one.picture.label for one in views if one.picture.sha256 not in self._lost))
 
+    def list_pictures(self, text: str) -> tuple[Picture, ...]:
+        """Return the pictures that a text points at."""
+        return tuple(view.picture for view in self._find(text).values())
+
     def _find(self, text: str) -> dict[str, View]:
         """Return what a text points at, by the words of its marks, in order."""
         labels = dict.fromkeys(found[1] for found in MARK.finditer(text))

@@ -301,8 +301,11 @@ class _Run:
                 self.claims = doubt(self.claims)
             elif Flag.LOOKED_UP in self.answer.flags:
                 self.claims = assure(self.claims)
-        if (seeing := find_wrapper(self.model, SeeingModel)) and seeing.seen:
-            found = self.evidence, self.claims, seeing.seen, document
+        if seeing := find_wrapper(self.model, SeeingModel):
+            # An answer that was stored before it was judged was written by the pictures that the memory points at.
+            is_stored = self.answer and self._reading.answer and not is_strict and Flag.UNSEEN not in self.answer.flags
+            shown = seeing.list_pictures(self.steps[-1].after.text) if is_stored and self.steps else ()
+            found = self.evidence, self.claims, seeing.seen or shown, document
             self.evidence, self.claims = await asyncio.to_thread(judge_by_sight, *found)
 
     async def _consume(self, events: AsyncGenerator[Step | Answer], document: Document) -> bool:

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from unittest.mock import DEFAULT, Mock
 
+import pytest
+
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading import inquiry
 from bookwheel.reading.inquiry import describe_fields
@@ -114,3 +116,13 @@ def read(question, answer, earlier=""):
     said = Answer(text=answer, conversation=Conversation(messages=(), reply=Reply(text=answer)))
     info = DocumentInfo(id="", name="", length=0)
     return Reading(id="0", document=info, question=question, plan=Plan(earlier=earlier), model="m", answer=said)
+
+
+@pytest.mark.parametrize(
+    ("question", "doubt"), [("What is the fee?", "an answer in it may"), ("费用多少?", "其中的回答可能")]
+)
+def test_answers_of_before_are_doubted_and_instructions_are_not(question: str, doubt: str) -> None:
+    plan = Plan(earlier="system: Answer in one sentence.")
+    message = prompts_for(plan, question).answer(question, Memory.blank(10))[-1].content
+    assert doubt in message
+    assert "system: Answer in one sentence." in message

@@ -134,9 +134,17 @@ def _measure_rise(text_page: int, turn: int, before: int, after: int) -> bool:
     The sides of letters are those of their fonts, and the digits among Chinese signs are of another one.
     """
     (x, y), (other_x, other_y) = (_read_origin(text_page, at) for at in (before, after))
-    size, other = (calls.FPDFText_GetFontSize(text_page, at) for at in (before, after))
+    size, other = (_read_size(text_page, at) for at in (before, after))
     rise = (other_y - y, x - other_x, y - other_y, other_x - x)[turn]
     return bool(other < _SMALLER * size and rise > _RISE * size)
+
+
+def _read_size(text_page: int, at: int) -> float:
+    matrix = calls.FS_MATRIX()
+    calls.FPDFText_GetMatrix(text_page, at, ctypes.addressof(matrix))
+    # Some programs write all fonts at the size of 1, and scale them.
+    scale = math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
+    return float(calls.FPDFText_GetFontSize(text_page, at) * scale)
 
 
 def _read_origin(text_page: int, at: int) -> tuple[float, float]:
@@ -170,7 +178,7 @@ def _split_lines(text: str, read_sides: _ReadSides, whole: set[str], measure: _M
     words, starts = _part_words(text, words, starts, [*_find_gaps(words, starts, read_sides, whole)])
     places = _list_ends(words, starts)
     sides = read_sides(places)
-    if raised := [*_find_raised(words, starts, sides, read_sides, measure)]:
+    if raised := [*_find_raised(words, starts, sides, read_sides)]:
         words, starts = _part_words(text, words, starts, raised)
         places = _list_ends(words, starts)
         sides = read_sides(places)
@@ -203,9 +211,7 @@ def _list_ends(words: Sequence[str], starts: Sequence[int]) -> list[int]:
     return places
 
 
-def _find_raised(
-    words: Sequence[str], starts: Sequence[int], sides: _Sides, read_sides: _ReadSides, measure: _Measure
-) -> Iterator[int]:
+def _find_raised(words: Sequence[str], starts: Sequence[int], sides: _Sides, read_sides: _ReadSides) -> Iterator[int]:
     """Yield where a raised number begins, or ends, that PDFium takes for a part of its word: `10` `6`."""
     boxes = list(zip(*sides, strict=True))
     for word, start, first, last in zip(words, starts, boxes[::2], boxes[1::2], strict=True):
@@ -215,9 +221,7 @@ def _find_raised(
         letters = zip(*read_sides(range(start, start + len(word))), strict=True)
         own = [not _is_raised(letter, first if is_end else last) for letter in letters]
         at = len(own) - own[::-1].index(True) if is_end else own.index(True)
-        number, low = (word[at:], start + at - 1) if is_end else (word[:at], start + at)
-        # Letters of a label that is written upwards stand ever higher.
-        if _SMALL_NUMBER.fullmatch(number) and measure(low, start + at if is_end else start):
+        if _SMALL_NUMBER.fullmatch(word[at:] if is_end else word[:at]):
             yield start + at
 
 

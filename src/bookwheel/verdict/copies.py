@@ -10,8 +10,8 @@ no copy of "Nobody says that Ada signed it."
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -28,7 +28,7 @@ _MOST_SEEDS: Final = 32
 _MOST_PLACES: Final = 16
 _LEAST_SEED: Final = 8
 _QUOTES: Final = "\"'“”‘’«»「」"
-_SKIPPED: Final = compile_late(rf"^\s*(?:(?:[-*•·>]+|#+|\(?\d{{1,2}}[.)、])\s+)+|[\s{_QUOTES}]+", re.MULTILINE)
+_BULLETS: Final = compile_late(r"(?:\n|\A)\s*(?:(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+)+")
 
 
 def find_copies(
@@ -38,7 +38,7 @@ def find_copies(
 
     `says_something` tells if the pieces of a passage can be borne out at all: a name alone stands in many places.
     """
-    keys = [_squeeze(piece)[0] for piece in pieces]
+    keys = [_squeeze(piece) for piece in pieces]
     words = [sorted((word.strip(_QUOTES) for word in piece.split()), key=len, reverse=True) for piece in pieces]
     seeds = sorted((at for at in range(len(pieces)) if len(pieces[at]) >= _LEAST_SEED), key=lambda at: -len(keys[at]))
     seeds = seeds[:_MOST_SEEDS]
@@ -60,7 +60,7 @@ def find_copies(
 
 def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
     """Return the document's sentence that a reply copies, or a line of it; None where none does."""
-    keys = {_squeeze(piece)[0].strip("….") for piece in (reply, *reply.splitlines())}
+    keys = {_squeeze(piece).strip("….") for piece in (reply, *reply.splitlines())}
     keys = {key for key in keys if len(key) >= _LEAST_SEED}
     for offset, text, is_last in list_blocks(parts, overlap=len(reply) + 2 * _MARGIN) if keys else ():
         block = _SqueezedBlock(text, offset, is_last=is_last)
@@ -70,15 +70,15 @@ def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
     return None
 
 
-def _squeeze(text: str) -> tuple[str, list[int]]:
-    """Return a text without what does not count, and the places of the characters that are left."""
-    visible, offsets = drop_invisible(text)
-    places, last = list[int](), 0
-    for skipped in _SKIPPED.finditer(visible):
-        places += range(last, skipped.start())
-        last = skipped.end()
-    places += range(last, len(visible))
-    return _SKIPPED.sub("", visible), [offsets[at] for at in places] if offsets else places
+def _squeeze(text: str) -> str:
+    return "".join(_blank(drop_invisible(text)[0]).split())
+
+
+def _blank(text: str) -> str:
+    """Return a text with blanks for its bullets and quotes."""
+    for quote in _QUOTES:
+        text = text.replace(quote, " ")
+    return _BULLETS.sub(lambda found: " " * len(found[0]), text)
 
 
 class _SqueezedBlock:
@@ -88,7 +88,14 @@ class _SqueezedBlock:
         self._text = text
         self._start = start
         self._is_last = is_last
-        self._squeezed, self._places = _squeeze(text)
+        self._squeezed = _squeeze(text)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where the squeezed characters stand; few blocks have a copy."""
+        visible, offsets = drop_invisible(self._text)
+        places = [at for at, sign in enumerate(_blank(visible)) if not sign.isspace()]
+        return [offsets[at] for at in places] if offsets else places
 
     def find(
         self, keys: Sequence[str], seed: int, says_something: Callable[[range], bool]

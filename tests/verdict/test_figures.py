@@ -98,6 +98,8 @@ def test_of_the_figures_around_it_that_is_green_whose_clause_has_the_most_of_the
             True,
         ),
         ("Who winds the clock?", "Colm Farrell reported a balance of 3,812 dollars.", "Colm Farrell", False),
+        ("How is the rent paid?", "The rent is paid by transfer in the first week of May.", "by gold transfer", False),
+        ("How is the rent paid?", "The rent is paid by transfer in the first week of May.", "by transfer", True),
     ],
 )
 def test_a_name_or_figure_out_of_another_clause_of_the_sentence_is_not_borne_out(question, text, answer, is_borne_out):

@@ -136,7 +136,7 @@ def _denies_before(before: Sequence[str], *, asked: bool) -> bool:
         return True
     for at in range(len(near) - 1, -1, -1):
         following = near[at + 1] if at + 1 < len(near) else ""
-        if at and (near[at - 1], near[at]) in _DENYING_PAIRS:
+        if at and not asked and (near[at - 1], near[at]) in _DENYING_PAIRS:
             # "none other than Ada" is Ada.
             return at < 2 or near[at - 2] != "none"  # noqa: PLR2004 - the word before the pair
         if near[at] in _TURNS:

@@ -11,6 +11,8 @@ LEFT_OUT: Final = "[…]"
 # The characters that are left of a long turn: more where there is room.
 _SHORT: Final = (1200, 300)
 _ASKED: Final = "user: "
+# Nothing that was said about the document.
+_RULES: Final = ("system: ", "developer: ")
 
 
 def format_turn(role: str, text: str) -> str:
@@ -64,6 +66,14 @@ def split_turns(earlier: str) -> Sequence[str]:
         elif block:
             turns.append(block)
     return turns
+
+
+def part_instructions(earlier: str) -> tuple[str, str]:
+    """Return the words that say how to answer, such as a system prompt, and what else was said before."""
+    turns = split_turns(earlier)
+    rules = [turn for turn in turns if turn.startswith(_RULES)]
+    words = "\n\n".join(turn.partition(": ")[2].replace("\n  ", "\n") for turn in rules)
+    return words, "\n\n".join(turn for turn in turns if turn not in rules)
 
 
 def shorten_turn(line: str, count: Callable[[str], int], room: int) -> str:

@@ -144,14 +144,18 @@ async def tell_parent(parent: Reading, question: str, model: Model, plan: Plan) 
     return replace(plan, earlier=await asyncio.to_thread(tell))
 
 
-def question_room(model: Model, plan: Plan, prompts: Prompts) -> int:
-    """Return how many tokens a question may have with what was said before it, within the plan and the window."""
+def question_room(model: Model, plan: Plan, prompts: Prompts, *, has_rules: bool = False) -> int:
+    """Return how many tokens a question may have with what was said before it, within the plan and the window.
+
+    `has_rules`: some of that are instructions, which stand apart.
+    """
     room = plan.question_tokens
     if model.window is not None:
         template = loop.template_tokens(model, plan, prompts)
         update = plan.update_tokens(question=0, template=template)
         room = min(room, model.window - update, model.window - plan.answer_turn_tokens(question=0, template=template))
-    return room - count_messages(prompts.turn("earlier", question="", memory=""), model.tokenizer)
+    frames = ["earlier", *(["instructions"] if has_rules and "instructions" in prompts.turns else [])]
+    return room - sum(count_messages(prompts.turn(name, question=""), model.tokenizer) for name in frames)
 
 
 def _suffices(final: Answer, document: Document, question: str, steps: Sequence[Step]) -> bool:

@@ -20,6 +20,7 @@ from bookwheel.errors import PromptError
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout, Plan
+from bookwheel.reading.earlier import part_instructions
 from bookwheel.reading.inquiry import Inquiry
 from bookwheel.text.lexicon import language_of
 from bookwheel.text.sanitize import escape_markup
@@ -145,8 +146,10 @@ class Prompts:
         asked = self.inquiry
         if asked is None or not asked.is_asked_by(question):
             return question
-        if asked.earlier:
-            question = _fill(self._find("turns", "turn", "earlier"), {"question": question, "memory": asked.earlier})
+        rules, before = part_instructions(asked.earlier) if "instructions" in self.turns else ("", asked.earlier)
+        for name, memory in (("instructions", rules), ("earlier", before)):
+            if memory:
+                question = _fill(self._find("turns", "turn", name), {"question": question, "memory": memory})
         if asked.fields:
             question = _fill(self._find("turns", "turn", "fields"), {"question": question, "section": asked.fields})
         return question.strip()

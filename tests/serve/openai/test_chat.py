@@ -82,6 +82,10 @@ def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
         kept.usage.completion_tokens,
     )
     assert (kept.question, kept.plan.earlier) == (words[1], "system: Be brief.")
+    # An instruction is nothing that was said about the document.
+    told = up.model.last_messages[-1].content
+    assert f"Follow these instructions in the answer:\n\nBe brief.\n\nAsked now:\n{words[1]}" in told
+    assert "Said before" not in told
     assert up.journal.document_of(kept.id).length == len(words[0])
 
 

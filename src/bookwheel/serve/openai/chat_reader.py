@@ -262,7 +262,8 @@ def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, mo
         # What is looked for are the words of all turns.
         question, missing = conversation.format_question(count, plan.question_tokens)
     else:
-        earlier, question, missing = conversation.format_turns(count, question_room(model, plan, prompts))
+        room = question_room(model, plan, prompts, has_rules=conversation.has_rules)
+        earlier, question, missing = conversation.format_turns(count, room)
         plan = replace(plan, earlier=earlier)
     if chat.limit is not None and "answer_tokens" not in chat.plan:
         plan = _limit_answer(plan, chat.limit, count(question), model)

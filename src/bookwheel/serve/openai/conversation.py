@@ -141,6 +141,10 @@ class ChatParts:
         """The document was talked about before: someone has answered."""
         return not self.is_history and any(turn.role == "assistant" for turn in (*self.earlier, *self.later))
 
+    @property
+    def has_rules(self) -> bool:
+        return any(turn.role in _INSTRUCTIONS for turn in self.earlier)
+
     def count_question(self, count: Callable[[str], int]) -> int:
         """Return the tokens of the question as it is asked, with what was said after it."""
         return count(self._format_asked())

@@ -128,8 +128,9 @@ class Scene:
         >>> scene = Scene(memory="Ada paid 40.", section="The pump broke on 9 May.", unchanged="UNCHANGED")
         >>> scene.read("UNCHANGED - this section is about a pump.")
         (<Stance.UNCHANGED: 4>, '')
-        >>> scene.read("The section says that the pump broke on 9 May; the rest stays.")
-        (<Stance.ADDITION: 2>, 'The section says that the pump broke on 9 May')
+        >>> stance, text = scene.read("The section says that the pump broke on 9 May; the rest stays.")
+        >>> stance, text.splitlines()
+        (<Stance.ADDITION: 2>, ['Ada paid 40.', 'The section says that the pump broke on 9 May'])
         """
         reply = _TRANSLATED.sub(self.unchanged, _drop_lead(reply))
         parts, is_refused = self._split(reply), is_refusal(reply)

@@ -237,7 +237,7 @@ def _select_against(question: str, names: Sequence[str], rows: Sequence[Sequence
 def narrow_rows(question: str, header: str, rows: Sequence[str]) -> list[str]:
     """Return the rows with all the words that a question names of their columns; none where it names no such word.
 
-    >>> narrow_rows("Which is in the north shed?", "| Boat | Shed |", ["| A | North |", *["| B | South |"] * 2])
+    >>> narrow_rows("The north shed?", "| Boat | Shed |", ["| A | North |", "| B | South |", "| C | South |"])
     ['| A | North |']
     """
     table = read_table(header, rows)

@@ -6,7 +6,7 @@ import pytest
 
 from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory.passages import MemoryPassage, PassageDocument
-from bookwheel.memory.values import find_told, list_newest, says_more
+from bookwheel.memory.values import find_rivals, find_told, list_newest, says_more
 
 
 def gather(*entries: str) -> PassageDocument:
@@ -112,3 +112,35 @@ def test_an_answer_that_says_all_and_more_stays() -> None:
     assert says_more("Este", "The document does not say.")
     assert not says_more("Este", "Este")
     assert not says_more("Este, Padua", "Lugo")
+
+
+def test_a_line_that_shares_only_a_name_with_the_answer_is_not_superseded_by_it() -> None:
+    question, answer = "Which Margaret sold her shop, and for how much?", "Margaret Purvis, for 500."
+    entries = (
+        "Aunt Margaret had her jab.",
+        "Margaret Purvis sold her shop for 400.",
+        "Margaret Purvis sold her shop for 500.",
+    )
+    document = gather(*entries, "Aunt Margaret came on Thursday.")
+    whole = document.slice(0, document.length)
+
+    def find(words: str) -> list[str]:
+        quote = document.quote(whole.find(words), whole.find(words) + len(words))
+        return [one.quote for one in find_rivals(answer, [quote] if quote else [], question, document)]
+
+    assert find("Aunt Margaret came on Thursday.") == []
+    homes = gather("Ada's home is in Padua.", "Ada's home is in Este.")
+    quotes = [homes.quote(0, 22)]
+    assert quotes[0]
+    assert [one.quote for one in find_rivals("Este.", quotes, "Where does Ada live?", homes)] == [
+        "Ada's home is in Padua."
+    ]
+    assert find(entries[2]) == [entries[1]]
+
+
+def test_the_name_of_a_file_is_no_words_of_its_text() -> None:
+    document = gather("===== letter.txt =====\nEsk Terrace, 3rd October 2022\n\nDear Nora,\n")
+    assert document.slice(0, document.length).startswith("Esk Terrace")
+    quote = document.quote(0, 11)
+    assert quote
+    assert (quote.quote, quote.start) == ("Esk Terrace", 23)

@@ -13,6 +13,7 @@ from bookwheel.plan import DESCRIBED
 from bookwheel.text.kinds import find_kind, shows_kind
 from bookwheel.text.leads import WithLeads
 from bookwheel.text.lexicon import language_of
+from bookwheel.text.lines import FILE_HEADER
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
 from bookwheel.views.verdicts import describe_pages
@@ -95,6 +96,10 @@ class PassageDocument(WithLeads):
         self._parts: list[Part] = []
         length = 0
         for passage in sorted(passages, key=lambda one: (one.text.instant, one.text.number, -one.start), reverse=True):
+            name, _, words = passage.words.partition("\n")
+            if words.strip() and FILE_HEADER.match(name):
+                # The line with a file's or mail's name, which is no words of its own.
+                passage = replace(passage, start=passage.start + len(name) + 1, words=words)  # noqa: PLW2901
             header = format_header(passage.text) if has_headers else ""
             self.passages.append(replace(passage, place=length + len(header)))
             self._parts.append(Part(text=f"{header}{passage.words.rstrip()}\n\n", source=passage.text.source))

@@ -168,6 +168,7 @@ def find_rivals(
 ) -> list[DatedQuote]:
     """Return the sentences that have the question's words, and a value that is not the answer's; newest first."""
     asked, said = QuestionWords(question), _list_stems(answer)
+    names = {stem(word.index_key) for word in parse_words(question) if word.is_exact}
     rivals: list[DatedQuote] = []
     for quote in quotes:
         mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
@@ -176,6 +177,8 @@ def find_rivals(
             rivals += _list_told(told, quote, document)
         if not wanted:
             continue
+        # Of two lines that share only a name of the question, one is of another matter, unless they are much the same.
+        is_named = bool(asked.stems - names) and not wanted - names
         for passage in document.passages:
             if _is_beside(quote, passage):
                 continue
@@ -184,8 +187,9 @@ def find_rivals(
                 start = headers.end() if headers else first
                 words = passage.words[start:end].strip()
                 theirs = _list_stems(words)
-                short, long = sorted((len(mine), len(theirs)))
-                is_alike = len(mine & theirs) >= max(_SAME * short, _SAME_LONGER * long, 1)
+                (short, long), shared = sorted((len(mine), len(theirs))), len(mine & theirs)
+                is_alike = shared >= max(_SAME * short, _SAME_LONGER * long, 1)
+                is_alike = is_alike and (not is_named or shared > _SAME * long)
                 if is_alike and wanted <= asked.find(words) and mine - theirs and theirs - mine - said:
                     at = passage.place + passage.words.find(words, start)
                     rival = document.quote(at, at + len(words))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bookwheel.journal.memory_rows import MemoryText
@@ -144,3 +146,10 @@ def test_the_name_of_a_file_is_no_words_of_its_text() -> None:
     quote = document.quote(0, 11)
     assert quote
     assert (quote.quote, quote.start) == ("Esk Terrace", 23)
+
+
+def test_a_day_is_shown_as_a_day_and_a_time_as_a_time() -> None:
+    quote = gather("Dear Nora,").quote(0, 4)
+    assert quote
+    assert quote.describe_place() == "1 · 2026-01-01"
+    assert replace(quote, at="2026-01-01T09:00:00+00:00").describe_place() == "1 · 2026-01-01T09:00:00+00:00"

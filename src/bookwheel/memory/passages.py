@@ -68,7 +68,9 @@ class DatedQuote:
     def describe_place(self) -> str:
         page = "" if self.page is None else describe_pages([self.page])
         sure = "" if self.confidence is None else f"read in a picture ({self.confidence:.0%})"
-        return " · ".join(filter(None, (self.source, page, sure, self.speaker, self.at)))
+        # What is known by its day alone is of its beginning.
+        day, _, time = self.at.partition("T00:00:00")
+        return " · ".join(filter(None, (self.source, page, sure, self.speaker, day if time else self.at)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

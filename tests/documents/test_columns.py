@@ -84,3 +84,24 @@ def test_a_list_of_prices_beside_its_things_stays_rows():
         "Room without it | 61",
         "Bed in a shared room | 29",
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "row"),
+    [
+        ([("treatment", 40), ("leaching 2020", 105), ("leaching 2021 mean", 190)], "treatment | leaching 2020 | leaching 2021 | mean"),
+        ([("spring", 150), ("mean", 280)], " | spring |  | mean"),
+        # Which of the words belong to the last column is not sure.
+        ([("treatment", 40), ("leaching of nitrate by its mean", 190)], "treatment leaching of nitrate by its mean"),
+    ],
+)  # fmt: skip
+def test_names_that_stand_close_are_one_a_column_of_the_table_below(names, row):
+    def line(cells, top):
+        return [Fragment(text, left, left + 5 * len(text), top - 9, top) for text, left in cells]
+
+    rows = [
+        line([(word, 40), ("30.8", 150), ("28.4", 230), ("29.6", 265)], 80 - 12 * at)
+        for at, word in enumerate(["none", "fine", "last"])
+    ]
+    read = [one.text for one in arrange([*line(names, 92), *(cell for cells in rows for cell in cells)])]
+    assert read == [row, *(f"{word} | 30.8 | 28.4 | 29.6" for word in ("none", "fine", "last"))]

@@ -9,8 +9,9 @@ from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.documents.opening import open_document
 from bookwheel.documents.readers.pdf import find_running_lines
+from bookwheel.documents.readers.pdf_headings import mark_headings
 from bookwheel.documents.readers.pdf_hyphens import Hyphens
-from bookwheel.documents.readers.pdf_layout import Fragment, TextLine, mark_headings
+from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
 from bookwheel.errors import MissingExtra, SourceError
 
 PAGES = ["The ferry left at dawn.", "The keeper wrote: eleven barrels of lamp oil.", "", "The lamp burned all winter."]

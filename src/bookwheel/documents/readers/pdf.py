@@ -20,8 +20,9 @@ from bookwheel.documents.damage import import_extra
 from bookwheel.documents.readers.ocr import choose_recogniser, explain_missing
 from bookwheel.documents.readers.pdf_calls import calls, find_address
 from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_aside, set_notes_aside
+from bookwheel.documents.readers.pdf_headings import mark_headings
 from bookwheel.documents.readers.pdf_hyphens import Hyphens
-from bookwheel.documents.readers.pdf_layout import Fragment, LineGaps, TextLine, arrange, mark_headings
+from bookwheel.documents.readers.pdf_layout import Fragment, LineGaps, TextLine, arrange
 from bookwheel.documents.readers.pdf_sheet import Sheet
 from bookwheel.documents.readers.pdf_things import has_unseen_words
 from bookwheel.documents.readers.pdf_words import find_doubts, read_fragments

@@ -1,4 +1,4 @@
-"""Put the pieces of a printed page into reading order: columns, tables, paragraphs; mark the headings of its outline.
+"""Put the pieces of a printed page into reading order: columns, tables, paragraphs.
 
 Purely geometry: fragments with boxes in, lines of text out. The order in which a page was drawn is trusted until the
 positions contradict it, because columns are mostly drawn one after the other and tables cell by cell. Two things are
@@ -14,11 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Final, TypeVar
-
-if TYPE_CHECKING:
-    from bookwheel.documents.readers.pdf_hyphens import Hyphens
-
+from typing import Final, TypeVar
 
 _T = TypeVar("_T")
 # Columns of prose stand side by side on this many lines at least; a table drawn by columns has as many rows.
@@ -193,6 +189,9 @@ def arrange(fragments: Sequence[Fragment], gaps: LineGaps | None = None) -> list
     """Return the lines of a page. The gaps of lines are those of its document, or its own."""
     gaps = gaps or LineGaps([fragments])
     groups = list(_split_runs(_split_blocks(_unweave(list(fragments))), _are_neighbours))
+    for at in reversed(range(len(groups) - 2)):
+        if not (at and _have_same_columns(groups[at], groups[at - 1])):
+            groups[at] = _fit_header(groups[at], *groups[at + 1 : at + 3])
     lines: list[TextLine] = []
     last: _Block | None = None
     for at, group in enumerate(groups):
@@ -313,6 +312,33 @@ def _have_same_columns(group: Sequence[_Block], other: Sequence[_Block]) -> bool
     return all(a.left <= b.right and b.left <= a.right for a, b in zip(group, other, strict=True))
 
 
+def _fit_header(group: list[_Block], first: Sequence[_Block], second: Sequence[_Block]) -> list[_Block]:
+    """Return the names above a table one a column of it, where they stand too close or over some columns alone."""
+    names = [block.fragments[0] for block in group if len(block.fragments) == 1]
+    if not 1 < len(group) == len(names) < len(first) or not _have_same_columns(first, second):
+        return group
+    if not _is_close(names[0], first[0].fragments[0]):
+        return group
+    columns = [(min(a.left, b.left), max(a.right, b.right)) for a, b in zip(first, second, strict=True)]
+    found: dict[int, list[str]] = {}
+    for name in names:
+        over = [at for at, (left, right) in enumerate(columns) if left < name.right and name.left < right]
+        words = name.text.split()
+        # Letters are about as wide, and a name begins where its column does.
+        width = (name.right - name.left) / len(name.text)
+        starts = [name.left + width * start for start in accumulate((len(word) + 1 for word in words), initial=0)][:-1]
+        cuts = [0, *(min(range(len(words)), key=lambda at: abs(starts[at] - columns[one][0])) for one in over[1:])]
+        is_sure = all(
+            abs(starts[cut] - columns[one][0]) < name.height for cut, one in zip(cuts[1:], over[1:], strict=True)
+        )
+        if not over or not is_sure or sorted(set(cuts)) != cuts or found.keys() & set(over):
+            return group
+        found |= {one: words[cut:end] for one, cut, end in zip(over, cuts, [*cuts[1:], len(words)], strict=True)}
+    line = names[0]
+    cells = [Fragment(" ".join(found.get(at, ())), *columns[at], line.bottom, line.top) for at in range(len(columns))]
+    return [_Block([cell]) for cell in cells]
+
+
 def _find_rows(group: Sequence[_Block], *, is_alone: bool) -> list[list[str]] | None:
     """Return the cells of the rows that the blocks form, or None if they are no table."""
     if len(group) == 1:
@@ -341,50 +367,3 @@ def _goes_on(above: Fragment, below: Fragment) -> bool:
     """Return whether a sentence goes on at the top of the next column."""
     is_next = below.bottom > above.top and below.left > above.left
     return is_next and below.text[:1].islower() and not above.text.endswith((".", "!", "?", ":"))
-
-
-_MOST_TITLE_LINES: Final = 3
-# Letters that a chapter's number may add to its title.
-_NUMBERING: Final = 12
-# A line above the title is its number, or the end of the text before.
-_NUMERAL: Final = re.compile(r"\d|\b[IVXLC]+\b|^\W*[A-Z]\W*$")
-
-
-_NO_LETTERS: Final = re.compile(r"[\W_]+")
-
-
-def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]], hyphens: Hyphens) -> list[TextLine]:
-    """Return the lines with those of the outline marked as headings."""
-    result = list(lines)
-    start = 0
-    for level, title in outline:
-        *_, first, end = min(_find_titles(result, title, start), default=(False, False, 0, 0))
-        if end:
-            # Its number stands apart from it, as cells do.
-            text = " ".join(hyphens.join(result[first:end]).replace(" | ", " ").split())
-            heading = TextLine(f"{'#' * min(level, 6)} {text}", begins_paragraph=True)
-            after = [TextLine(line.text, begins_paragraph=True) for line in result[end : end + 1]]
-            result[first : end + 1] = [heading, *after]
-            start = first + 1
-    return result
-
-
-def _find_titles(lines: Sequence[TextLine], title: str, start: int) -> Iterator[tuple[bool, bool, int, int]]:
-    """Yield the first and the next line of each place with these letters and perhaps a number before them."""
-    # In front of them stands what the choice goes by: whether it is in capitals instead, and above the title before.
-    wanted = _title_key(title)
-    for first in range(len(lines) if wanted else 0):
-        text = ""
-        for end in range(first, min(len(lines), first + _MOST_TITLE_LINES)):
-            text += _title_key(lines[end].text)
-            if lines[end].text.startswith("#") or len(text) > len(wanted) + _NUMBERING:
-                break
-            if text.endswith(wanted):
-                if len(text) == len(wanted) or end == first or _NUMERAL.search(lines[first].text):
-                    shown = " ".join(line.text for line in lines[first : end + 1])
-                    yield title not in shown, first < start, first, end + 1
-                break
-
-
-def _title_key(text: str) -> str:
-    return _NO_LETTERS.sub("", text.lower())

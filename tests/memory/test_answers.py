@@ -27,7 +27,7 @@ async def test_an_answer_is_judged_by_the_model_that_the_plan_names(make_session
 
     def reply(messages):
         text = messages[-1].content
-        if "Answer Yes or No" in text or "one word" in text:
+        if "Reply Yes or No" in text or "one word" in text:
             return said
         if "Between sections" in text:
             return "Ada pays for everybody." if is_known else "UNCHANGED"

@@ -376,3 +376,26 @@ def test_a_sentence_is_judged_with_the_one_before_it():
         "It was built by Ada Quill.",
         "[said just before: It was built by Ada Quill.] She came from Riga.",
     ]
+
+
+def test_the_evidence_of_a_sentence_is_what_the_judge_copies_for_it():
+    text = (
+        "The boat has three pumps. Its engine, a Volvo, was put in on 3 May 2021. Pumps cost 40 euros. " + "Rain. " * 9
+    )
+    copies = [
+        "Its engine, a Volvo, was put in on 3 May 2021.",
+        "“Its engine, a Volvo, was put in on 3 May 2021.”",
+        "Oil leaks.",
+    ]
+    for copied, quoted in ((copies[0], True), (copies[1], True), (copies[2], False)):
+
+        def reply(messages, copied=copied):
+            if find_turn(messages) == "read":
+                return "The motor dates from 2021, when pumps were dear."
+            return f"Yes\n{copied}" if "everything that" in messages[-1].content else "Yes"
+
+        info = DocumentInfo(id="", name="boat", length=len(text))
+        reading = new_reading(info, "How old is the motor?", model := ScriptedModel(reply), PLAN)
+        ended = asyncio.run(run_reading(reading, TextDocument(text), model))
+        assert ended.claims[0].verdict is Verdict.SUPPORTED
+        assert ([one.quote for one in ended.evidence] == [copies[0]]) is quoted

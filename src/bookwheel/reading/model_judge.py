@@ -15,13 +15,14 @@ from typing import Final
 
 from bookwheel.claims import Claim, Evidence, Fit
 from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities
+from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities, require_ability
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.judge_view import MOST_SHOWN, JudgeView
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.types import Step
+from bookwheel.types import Message, Step
 from bookwheel.verdict.copies import find_quote
 from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, weigh, write_claims
+from bookwheel.verdict.search import LocatedSentence
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 THRESHOLD: Final = 0.5
@@ -36,6 +37,8 @@ _LEAST_DENIED: Final = 0.3
 # At this probability nothing speaks for a sentence's answering the question.
 _DOUBTFUL: Final = 0.25
 _TOKEN_BYTES: Final = 3
+# Lines that a model copies for one sentence.
+_MOST_QUOTES: Final = 4
 _BEFORE: Final = {"en": "said just before", "zh": "前一句"}
 
 
@@ -72,6 +75,8 @@ async def judge_by_model(
                 # Who was shown the part of a document that has none of its words cannot tell.
                 if not (has_said or view.whole) and await asyncio.to_thread(is_foreign, finding, parts):
                     judgment = None
+                if judgment and judgment.quotes:
+                    judgment = replace(judgment, bearing=await asyncio.to_thread(_locate, judgment.quotes, parts))
                 if judgment and judgment.is_denied:
                     quote = await judge.quote_against(finding, question, section)
                     found = await asyncio.to_thread(find_quote, parts, quote)
@@ -82,6 +87,12 @@ async def judge_by_model(
                 has_failed = True
         judged.append((finding, judgment))
     return await asyncio.to_thread(write_claims, judged, steps, parts)
+
+
+def _locate(quotes: Sequence[str], parts: PlacedParts) -> tuple[LocatedSentence, ...]:
+    """Return where what a model copied stands in the document; what stands nowhere is no copy."""
+    found = (find_quote(parts, quote) for quote in quotes)
+    return tuple(dict.fromkeys(one for one in found if one))
 
 
 def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRESHOLD) -> ModelJudge:
@@ -102,7 +113,7 @@ class ModelJudge:
 
     async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
         """Return what the model says to a sentence beside passages; None where its reply says nothing."""
-        supported = 1.0 if finding.copy else await self.ask_support(finding, question, section)
+        supported, quotes = (1.0, "") if finding.copy else await self.ask_support(finding, question, section)
         if supported is None:
             return None
         is_supported, denied = supported >= self.threshold, 0.0
@@ -117,18 +128,27 @@ class ModelJudge:
         # A reply in words is as sure as it sounds, and no probability.
         score = supported if 0 < supported < 1 else None
         is_denied, judge = denied >= THRESHOLD, self.model.name
-        return Judgment(score=score, is_supported=is_supported, is_denied=is_denied, answers=fit, judge=judge)
+        said = tuple(quotes.splitlines()[:_MOST_QUOTES]) if is_supported else ()
+        return Judgment(
+            score=score, is_supported=is_supported, is_denied=is_denied, answers=fit, judge=judge, quotes=said
+        )
 
     def write(self, finding: Finding) -> str:
         """Return the sentence as it is shown, behind the one before it, which may say who "she" is."""
         before = f"[{_BEFORE.get(self.prompts.language, _BEFORE['en'])}: {finding.before}] " if finding.before else ""
         return f"{before}{finding.text}"
 
-    async def ask_support(self, finding: Finding, question: str, section: str) -> float | None:
-        """Return the probability that the passages say a sentence; None where the reply says nothing."""
+    async def ask_support(self, finding: Finding, question: str, section: str) -> tuple[float | None, str]:
+        """Return the probability that the passages say a sentence, and the lines that a reply in words copies for it.
+
+        None where the reply says nothing.
+        """
         if not section:
-            return 0.0
-        return await self.ask("supports", section, self.write(finding), question)
+            return 0.0, ""
+        messages = self.prompts.turn("supports", section=section, memory=self.write(finding), question=question)
+        if await self._tells_odds():
+            return await self._weigh(messages), ""
+        return await self._say(messages, QUOTE_TOKENS)
 
     async def quote_against(self, finding: Finding, question: str, section: str) -> str:
         """Return the model's copy of the passage that says otherwise than a sentence."""
@@ -138,10 +158,23 @@ class ModelJudge:
 
     async def ask(self, turn: str, section: str, answer: str, question: str) -> float | None:
         """Return the probability of yes to a turn's question; None where the reply is neither yes nor no."""
-        yes, no = self.prompts.options
         messages = self.prompts.turn(turn, section=section, memory=answer, question=question)
-        if isinstance(self.model, JudgingModel) and Ability.JUDGE in await find_abilities(self.model):
-            return (await self.model.judge(messages, self.prompts.options)).probability(yes)
-        reply = await self.model.reply(messages, limit=REPLY_TOKENS, sampling=Sampling(temperature=0.0))
-        word = reply.text.strip(" \n\"'*.").casefold()
-        return 1.0 if word.startswith(yes.casefold()) else 0.0 if word.startswith(no.casefold()) else None
+        if await self._tells_odds():
+            return await self._weigh(messages)
+        return (await self._say(messages, REPLY_TOKENS))[0]
+
+    async def _tells_odds(self) -> bool:
+        return isinstance(self.model, JudgingModel) and Ability.JUDGE in await find_abilities(self.model)
+
+    async def _weigh(self, messages: Sequence[Message]) -> float:
+        judge = await require_ability(self.model, Ability.JUDGE, "a verdict")
+        return (await judge.judge(messages, self.prompts.options)).probability(self.prompts.options[0])
+
+    async def _say(self, messages: Sequence[Message], limit: int) -> tuple[float | None, str]:
+        """Return 1 or 0 for a reply that begins with yes or no, and what stands behind that word."""
+        reply = await self.model.reply(messages, limit=limit, sampling=Sampling(temperature=0.0))
+        text = reply.text.strip(" \n\"'*.")
+        for word, value in zip(self.prompts.options, (1.0, 0.0), strict=True):
+            if text.casefold().startswith(word.casefold()):
+                return value, text[len(word) :].strip(" \n\"'*.,:，。：")
+        return None, ""

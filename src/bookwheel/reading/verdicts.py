@@ -107,7 +107,7 @@ def list_judge_calls(given: CostInputs) -> list[CallCost]:
             least=0,
             most=most,
             words=given.count_turn(name),
-            reply=QUOTE_TOKENS if name == "otherwise" else REPLY_TOKENS,
+            reply=QUOTE_TOKENS if name in {"supports", "otherwise"} else REPLY_TOKENS,
             most_text=given.plan.answer_tokens + (0 if name == "responds" else most * shown),
         )
         for name in ("supports", "denies", "otherwise", "responds")

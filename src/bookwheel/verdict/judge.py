@@ -140,6 +140,10 @@ class Judgment:
     """A model's name, where one was asked."""
     against: tuple[LocatedSentence, ...] = ()
     """What says otherwise."""
+    quotes: tuple[str, ...] = ()
+    """What a model copied as saying the sentence."""
+    bearing: tuple[LocatedSentence, ...] = ()
+    """Where that stands in the document."""
 
 
 def judge_answer(
@@ -304,9 +308,8 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
         if is_whole or (finding.features["verbatim"] and len(said.terms) >= _LEAST_SENTENCE):
             return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(words, passages[:1]))
-        return replace(
-            claim, verdict=Verdict.SUPPORTED, evidence=evidence.add(words, finding.bearing, passages), score=score
-        )
+        kept = evidence.add(words, judgment.bearing or finding.bearing, passages)
+        return replace(claim, verdict=Verdict.SUPPORTED, evidence=kept, score=score)
     if (step := evidence.find_step_by_hand(words, finding.missing)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
     if judgment.is_denied:

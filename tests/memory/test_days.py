@@ -52,6 +52,11 @@ def test_a_day_to_come_is_of_no_text() -> None:
     assert list_day_lines(f"{DIARY}\n{coming}\nThe van comes.\n") == []
 
 
+def test_a_month_of_several_languages_makes_one_day() -> None:
+    days = [f"{day}\nNo rain.\n\n" for day in ("6 April 2020", "1 September 2020", "14 November 2020")]
+    assert [day for _, day in list_day_lines("".join(days))] == ["2020-04-06", "2020-09-01", "2020-11-14"]
+
+
 def test_dates_in_no_order_make_no_diary() -> None:
     assert list_day_lines(DIARY.replace("22 May", "8 January")) == []
     assert list_day_lines(DIARY.partition("22 May")[0]) == []

@@ -84,7 +84,8 @@ def split_days(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def _is_day(line: str) -> bool:
-    found = place_dates(line) if len(line) <= _LONGEST else []
+    # "6 April 2020" is a date in several languages.
+    found = list(dict.fromkeys(place_dates(line))) if len(line) <= _LONGEST else []
     return len(found) == 1 and bool(_BEFORE.fullmatch(line[: found[0][0]]) and _AFTER.fullmatch(line, found[0][1]))
 
 

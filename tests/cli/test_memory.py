@@ -6,10 +6,12 @@ import io
 import re
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from bookwheel.cli.memory import format_change
+from bookwheel.errors import InputError
 from bookwheel.journal import journal_path
 
 
@@ -117,6 +119,19 @@ def test_a_source_is_forgotten_after_a_look_at_what_would_go(memory) -> None:
         re.MULTILINE,
     )
     assert memory("forget", "ada", "--before", "2026-03-01", "--json").json["sources"] == ["mail-2"]
+
+
+@pytest.mark.usefixtures("ada")
+def test_a_forgetting_that_was_interrupted_is_told_until_it_is_finished(memory, monkeypatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("bookwheel.memory.forgetting.read_piece", Mock(side_effect=InputError("the power went")))
+        stopped = memory("forget", "ada", "--source", "mail-1")
+    assert (stopped.code, stopped.out) == (2, "")
+    told = "ada: a forgetting is not finished"
+    assert [told in one.err for one in (stopped, memory("show", "ada"), memory("list"))] == [True] * 3
+    gone = memory("forget", "ada", "--source", "mail-1")
+    assert (gone.code, gone.out.startswith("forgot mail-1: ")) == (0, True)
+    assert told not in gone.err + memory("show", "ada").err
 
 
 @pytest.mark.usefixtures("ada")

@@ -24,6 +24,8 @@ from bookwheel.views.diff import SIGNS, find_changes, mark_words
 
 if TYPE_CHECKING:
     from bookwheel.documents.opening import SourceDocument
+    from bookwheel.journal.memories import MemoryTables
+    from bookwheel.journal.memory_rows import MemoryRecord
     from bookwheel.memory.answers import MemoryAnswer
     from bookwheel.memory.opened import OpenMemory
     from bookwheel.memory.pieces import MemoryUpdate
@@ -32,6 +34,11 @@ if TYPE_CHECKING:
 app = CommandGroup("A memory that goes on: append, ask, look back, correct, forget.")
 _FOLLOW: Final = "Read a file or stream as it grows, and tell when the answer to a question changes."
 app.command("bookwheel.cli.follow:follow", name="follow", about=_FOLLOW)
+_FORGET: Final = "Forget a source, what is from before a time, or some words, with all that came of them."
+app.command("bookwheel.cli.memory_forgetting:forget", name="forget", about=_FORGET)
+_UNFINISHED: Final = (
+    "a forgetting is not finished: this still says what is to go; the next command that reads goes on with it"
+)
 
 
 @app.command
@@ -72,7 +79,7 @@ async def new(
             complete = session.build_plan(plan.given)
             record = await begin_memory(session, name, about, complete, way=way or "", limits=limits)
             values = records.summary_of(journal.memories, record)
-    return _print(values, output, f"began {name}; add to it: bookwheel memory add {name} FILE")
+    return print_values(values, output, f"began {name}; add to it: bookwheel memory add {name} FILE")
 
 
 @app.command
@@ -141,12 +148,14 @@ def show(name: str, *, version: int | None = None, output: OutputOptions = Outpu
 
     """
     with output.require_journal(name) as journal:
-        values = records.show_version(journal.memories, journal.memories.find(name), version)
+        record = journal.memories.find(name)
+        values = records.show_version(journal.memories, record, version)
+        note_unfinished(journal.memories, record, output)
     if values["waiting"] and not output.is_silent:
         print_note(f"{count(values['waiting'], 'text')} not read yet: the next `bookwheel memory add` reads them")
     if values["gaps"] and not output.is_silent:
         print_note("the piece that was read last was not taken in whole", style="bold yellow")
-    return _print(values, output, values["text"] or "(nothing was read yet)")
+    return print_values(values, output, values["text"] or "(nothing was read yet)")
 
 
 @app.command
@@ -166,8 +175,8 @@ def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
         lines.append(f"asked at version {answer['version']}: {answer['question']} → {answer['answer']}")
     for stone in values["forgotten"]:
         end = stone["ended"] or "not finished: the next command that reads goes on with it"
-        lines.append(f"forgotten · {end} · {', '.join(stone['sources'])} · {_describe_work(stone)}")
-    return _print(values, output, *lines)
+        lines.append(f"forgotten · {end} · {', '.join(stone['sources'])} · {describe_work(stone)}")
+    return print_values(values, output, *lines)
 
 
 @app.command
@@ -175,7 +184,7 @@ def diff(name: str, old: int, new_: int, *, output: OutputOptions = OutputOption
     """Print the lines that differ between two versions."""
     with output.require_journal(name) as journal:
         values = records.compare_versions(journal.memories, journal.memories.find(name), old, new_)
-    return _print(values, output, *(format_change(change) for change in values["changes"]))
+    return print_values(values, output, *(format_change(change) for change in values["changes"]))
 
 
 @app.command
@@ -214,56 +223,13 @@ async def edit(
         return _print_update(name, await edit_memory(opened, old or "", text, at), options.output)
 
 
-@app.command
-async def forget(
-    name: str,
-    *,
-    source: Text | None = None,
-    before: Text | None = None,
-    text: Words | None = None,
-    preview: bool = False,
-    options: CallOptions = CallOptions(),
-) -> int:
-    """Forget a source, what is from before a time, or some words, with all that came of them.
-
-    The memory becomes what it would be without, and the words go from the journal's file. An interrupted forgetting
-    goes on with the next command that reads. Copies of the file and the provider of the model are out of reach.
-
-    Parameters
-    ----------
-    source
-        The id of the source.
-    before
-        A time; what is from before it goes.
-    text
-        Words; they are blotted out of every text.
-    preview
-        Print what would go, and stop.
-
-    """
-    from bookwheel.memory import forgetting
-    from bookwheel.memory.pieces import read_time
-
-    until = read_time(before) if before else None
-    async with open_named(name, options) as opened:
-        values = records.preview_to_json(name, forgetting.preview(opened, source=source, before=until, text=text))
-        kept = [f"{one} stays, and says words of it again" for one in values["repeated"]]
-        if preview:
-            parts = ((len(values["texts"]), "text"), (values["versions"], "version"), (values["later"], "later piece"))
-            texts, versions, later = (count(number, noun) for number, noun in parts)
-            texts += f" ({values['partial']} only in part)" if values["partial"] else ""
-            answers = f", with {count(values['answers'], 'answer')} since then" if values["answers"] else ""
-            lines = [f"{texts} and {versions} would go{answers}; up to {later} would be read again"]
-            lines += (f"  {one['source']} · {one['at']}" for one in values["texts"])
-            lines += kept
-            return _print(values, options.output, *lines)
-        tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
-    left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
-    stone = records.tombstone_to_json(name, tombstone)
-    return _print(stone, options.output, f"forgot {', '.join(stone['sources'])}: {_describe_work(stone)}{left}", *kept)
+def note_unfinished(tables: MemoryTables, record: MemoryRecord, output: OutputOptions) -> None:
+    """Say where a forgetting was interrupted."""
+    if not output.is_silent and any(not stone.ended for stone in tables.list_tombstones(record.number)):
+        print_note(f"{record.name}: {_UNFINISHED}", style="bold yellow")
 
 
-def _describe_work(stone: Mapping[str, Any]) -> str:
+def describe_work(stone: Mapping[str, Any]) -> str:
     lines = ", ".join(f"{SIGNS[one['kind']]}{one['line']}" for one in stone["changed"])
     work = f"{count(stone['replayed'], 'piece')} read again, {count(stone['lines'], 'line')} changed"
     return f"{work}: {lines}" if lines else work
@@ -274,11 +240,13 @@ def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
     rows, lines = list[records.MemorySummaryJson](), list[str]()
     if journal := output.find_journal():
         with journal:
-            rows = [records.summary_of(journal.memories, record) for record in journal.memories.list_all()]
+            for record in journal.memories.list_all():
+                rows.append(records.summary_of(journal.memories, record))
+                note_unfinished(journal.memories, record, output)
     for row in rows:
         size = f"{row['tokens']:>6} of {row['limit']} tokens  {count(row['texts'], 'text')}"
         lines.append(f"{row['memory']:24} {size}  {row['about']}")
-    return _print(rows, output, *lines)
+    return print_values(rows, output, *lines)
 
 
 app.command(list_memories, name="list")
@@ -292,7 +260,7 @@ def rename(name: str, new_name: str, *, output: OutputOptions = OutputOptions())
     check_name(new_name)
     with output.require_journal(name) as journal:
         journal.memories.rename(journal.memories.find(name).number, new_name)
-    return _print({"memory": new_name}, output, f"{name} is {new_name} now")
+    return print_values({"memory": new_name}, output, f"{name} is {new_name} now")
 
 
 @app.command
@@ -302,7 +270,7 @@ def delete(name: str, *, output: OutputOptions = OutputOptions()) -> int:
         number = journal.memories.find(name).number
         with journal.memories.claim(number):
             is_purged = journal.memories.delete(number)
-    return _print({"memory": name, "deleted": True, "purged": is_purged}, output, f"deleted {name}")
+    return print_values({"memory": name, "deleted": True, "purged": is_purged}, output, f"deleted {name}")
 
 
 @app.command
@@ -312,7 +280,7 @@ def export(name: str, file: Path, *, output: OutputOptions = OutputOptions()) ->
 
     with output.require_journal(name) as journal:
         export_memory(journal, journal.memories.find(name), file)
-    return _print({"memory": name, "file": str(file)}, output, f"wrote {file}")
+    return print_values({"memory": name, "file": str(file)}, output, f"wrote {file}")
 
 
 @asynccontextmanager
@@ -335,7 +303,7 @@ def _open(word: str) -> SourceDocument:
     return open_document(["-" if word == STDIN else word], stdin=stdin, is_cached=False)
 
 
-def _print(values: Mapping[str, Any] | Sequence[Any], output: OutputOptions, *lines: str) -> int:
+def print_values(values: Mapping[str, Any] | Sequence[Any], output: OutputOptions, *lines: str) -> int:
     if output.is_for_program:
         print_json(values)
     else:
@@ -355,7 +323,7 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
             print_note(f"{values['source']} has said this before; it was not read again")
         if values.get("late"):
             print_note("note: texts of a later time were read before this one")
-    _print(values, output, *(format_change(change) for change in values["changes"]))
+    print_values(values, output, *(format_change(change) for change in values["changes"]))
     if not output.is_silent:
         steps = f"{count(values['steps'], 'piece')} read · {values['tokens']} tokens"
         print_note(f"version {values['version']} · {steps}", style="dim")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from bookwheel.flags import Flag
@@ -252,3 +254,11 @@ def test_a_reply_that_goes_on_from_the_memory_is_not_compared_with_the_section()
     scene = Scene(memory=LINES, section=GARDENS, question="What is the rent?", unchanged="UNCHANGED")
     assert scene.read("- Deposit 1800, paid\n- Start in June")[0] is Stance.REWRITE
     assert "_section_keys" not in vars(scene)
+
+
+@pytest.mark.parametrize("words", ["memory ", "everything else ", "the rest ", "other a stays ", "keep the ", "其他"])
+def test_a_reply_that_repeats_itself_is_read_in_time_that_grows_with_its_length(words: str) -> None:
+    scene = Scene(memory=LINES, section=GARDENS, question="What is the rent?", unchanged="UNCHANGED")
+    began = process_time()
+    scene.read(words * (40_000 // len(words)))
+    assert process_time() - began < 4

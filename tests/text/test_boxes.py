@@ -102,6 +102,7 @@ def test_a_box_without_its_backslash_is_one_where_the_reply_is_nothing_else(repl
         r"\boxed{ a " * 30_000,
         r"\boxed{" + r"\text{a " * 30_000 + "}",
         r"\boxed{a}" + " ," * 90_000 + r"x\boxed{b}",
+        r"\boxed{a" + " " * 300_000 + "b" + "\n" * 300_000 + "c}",
     ],
 )
 def test_a_reply_that_repeats_itself_is_read_in_one_pass(reply):

@@ -29,15 +29,17 @@ from bookwheel.text.matching import Passage, Word, parse_words, word_overlap
 from bookwheel.text.remarks import MEMORY, SECTION, TOLD, is_refusal, is_remark, says_absent
 from bookwheel.text.sentences import list_sentences
 
-# All the rest, where it is said to stay: "the guild pays the rest" is a fact.
+# All the rest, where it is said to stay: "the guild pays the rest" is a fact. Words in between have an end, as a model
+# that repeats itself would be read for ever.
 _REST: Final = (
-    r"(?i:\b(?:everything\selse|the rest)\b[^.,;]*?\b(?:unchanged|same|stays?|stands?|remains?|kept|keep|holds?|as)\b"
-    r"|(?:其余|其他)[^，。；,;]*?(?:不变|保留|保持))"
+    r"(?i:\b(?:everything\selse|the rest)\b[^.,;]{0,200}?"
+    r"\b(?:unchanged|same|stays?|stands?|remains?|kept|keep|holds?|as)\b"
+    r"|(?:其余|其他)[^，。；,;]{0,200}?(?:不变|保留|保持))"
 )
 # What stands for lines of the memory that the reply does not say again.
 _KEEPS: Final = (
-    r"\bkeep (?:all|every|the)\b[^.;]*?\b(?:lines?|rest|others|entries)\b|\bas before\b"
-    r"|\bother \w+ (?:stays?|remains?|are)\b[^.;]*?\bunchanged\b|[(\[][^)\]]{0,40}\bunchanged\b[^)\]]{0,40}[)\]]"
+    r"\bkeep (?:all|every|the)\b[^.;]{0,200}?\b(?:lines?|rest|others|entries)\b|\bas before\b"
+    r"|\bother \w+ (?:stays?|remains?|are)\b[^.;]{0,200}?\bunchanged\b|[(\[][^)\]]{0,40}\bunchanged\b[^)\]]{0,40}[)\]]"
     r"|^\W*let me know\b"
 )
 _ELLIPSIS: Final = compile_late(r"^\W*(?:\.{3}|…)\W*$", re.MULTILINE)
@@ -65,7 +67,9 @@ _TELLS: Final = compile_late(
     re.IGNORECASE,
 )
 _OTHERS: Final = compile_late(rf"{_REST}|{_KEEPS}|\bmemory\b", re.IGNORECASE)
-_STAYS: Final = compile_late(rf"\b{MEMORY}\b[^.;]*?\b(?:stays?|remains?|kept|keep|same|unchanged)\b", re.IGNORECASE)
+_STAYS: Final = compile_late(
+    rf"\b{MEMORY}\b[^.;]{{0,200}}?\b(?:stays?|remains?|kept|keep|same|unchanged)\b", re.IGNORECASE
+)
 _CUT: Final = compile_late(
     rf"[;；]|[,，](?=\s*(?:and\s|with\s)?{_REST})|[,，]?\s*"
     r"(?:\b(?P<but>but|however|except(?: that)?|apart from|otherwise|save that|aber|außer|mais|sauf|pero|salvo)\b"

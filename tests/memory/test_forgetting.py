@@ -38,6 +38,16 @@ async def test_the_words_stand_nowhere_in_the_file(session, begin, journal):
     assert count_bytes(journal.path, "wombat") == 0
 
 
+async def test_no_sum_of_a_forgotten_line_stays(session, begin):
+    opened = await begin(session)
+    await append(opened, "code = 7731\nroom = 12", source="mail-1", at="2026-01-01")
+    opened.tables.keep_place(opened.record.number, "mail-1", '{"read": 22, "lines": ["0badcafe"]}')
+    opened.tables.keep_place(opened.record.number, "log", "line 7")
+    await forget(opened, text="code = 7731")
+    places = [opened.tables.find_place(opened.record.number, source) for source in ("mail-1", "log")]
+    assert places == ['{"read":22}', "line 7"]
+
+
 @pytest.mark.parametrize("base", ["", "minutes/"])
 async def test_a_file_is_forgotten_from_a_folder_that_was_kept_as_one_text_too(base, session, begin, journal):
     opened = await begin(session)

@@ -49,6 +49,9 @@ _COPIED: Final = {
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM"
 _THIS: Final = "WHERE memory = ? AND number = ?"
 _KEEP_PLACE: Final = "INSERT OR REPLACE INTO memory_follows (memory, source, place) VALUES (?, ?, ?)"
+_DROP_SUMS: Final = (
+    "UPDATE memory_follows SET place = json_remove(place, '$.lines') WHERE memory = ? AND json_valid(place)"
+)
 # Seconds for which a checkpoint waits for other processes that read.
 _PURGE_SECONDS: Final = 5.0
 # Texts that are loaded at once: a few are at most what one may be long, most are short.
@@ -327,6 +330,8 @@ class MemoryTables:
                 drop_answers(connection, memory, phrase)
             if tombstone.scope == "source":
                 drop_places(connection, memory, tombstone.sources)
+            # The sum of a short line tells whoever guesses it that the line was there.
+            connection.execute(_DROP_SUMS, (memory,))
             connection.execute("DELETE FROM memory_replays WHERE memory = ?", (memory,))
             update = ", ".join(f"{name} = ?" for name in TOMBSTONES.columns)
             values = (*TOMBSTONES.to_row(ended), memory, tombstone.number)

@@ -15,7 +15,7 @@ def read(tmp_path, text, question, answer, name="lamp.txt"):
 
     def reply(messages):
         prompt = messages[-1].content
-        if "one word, Yes or No" not in prompt:
+        if "Yes or No" not in prompt:
             return answer
         asked.append(prompt.partition("<answer>")[2].partition("</answer>")[0].strip())
         return "No" if "cannot be true" in prompt else "Yes"

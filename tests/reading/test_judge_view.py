@@ -44,3 +44,11 @@ def test_passages_stand_in_order_below_their_headings_once():
     shown = show(text, "Ada steers the red boat from Riga.", "Who steers which boat?")
     assert shown.index("Crew\nAda steers.") < shown.index("Boat\nThe boat is red.")
     assert shown.count("Boat\n") == 1
+
+
+def test_of_a_row_that_has_no_room_the_passages_alone_are_shown():
+    long = "| Ada | " + "It rained on the moor. " * 900 + "The fee of Ada was 40 crowns. " + "It was dry. " * 900 + "|"
+    for answer in ("The fee of Ada was 40 crowns.", "Nobody came."):
+        shown = show(f"| name | notes |\n|---|---|\n{long}\n{long}\n", answer, "What was the fee of Ada?")
+        assert len(shown.encode()) <= 1500
+        assert "fee of Ada was 40" in shown or "Ada" not in answer

@@ -47,12 +47,16 @@ class JudgeView:
         """Return the passages of a sentence, in the document's order."""
         if self.whole:
             return self.whole
+        bare = (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near)
         if self._index is None or not len(self._index):
-            return _show_bare((*finding.passages, *origins[:_MOST_ORIGINS], *finding.near), self._room)
+            return _show_bare(bare, self._room)
         sheet = _Sheet(self._index, self._room)
+        # A row or a line of a log is one window, however long it is.
+        if not all(map(sheet.has_room, sheet.find(finding.passages))):
+            return _show_bare(bare, self._room)
         for at in self._choose(self._index, sheet, finding, question, origins):
             sheet.add(at)
-        return sheet.write()
+        return sheet.write() or _show_bare(bare, self._room)
 
     def _choose(
         self,
@@ -91,15 +95,19 @@ class _Sheet:
             yield max(0, bisect_right(self._starts, passage.start) - 1)
 
     def add(self, at: int) -> None:
-        """Take a window if there is room for it; the first one is always taken."""
-        if at in self._taken or not 0 <= at < len(self._index):
-            return
-        window = self._index[at]
-        size = _measure(window.text) + (0 if window.lead_spans in self._leads else sum(map(_measure, window.leads)))
-        if not self._taken or size <= self._room:
-            self._room -= size
+        """Take a window if there is room for it."""
+        if at not in self._taken and 0 <= at < len(self._index) and self.has_room(at):
+            window = self._index[at]
+            self._room -= self._measure(window)
             self._taken[at] = window
             self._leads.add(window.lead_spans)
+
+    def has_room(self, at: int) -> bool:
+        return self._measure(self._index[at]) <= self._room
+
+    def _measure(self, window: Window) -> int:
+        leads = () if window.lead_spans in self._leads else window.leads
+        return sum(map(_measure, (*leads, window.text)))
 
     def write(self) -> str:
         """Return the windows in order, each run of one heading below it."""
@@ -136,7 +144,7 @@ def _index(document: SupportsParts) -> PassageIndex | None:
 
 def _show_bare(passages: Iterable[LocatedSentence], room: int) -> str:
     """Return sentences of a document of which no more can be read."""
-    taken, every = list[LocatedSentence](), list(dict.fromkeys(passages))
+    taken, every = list[LocatedSentence](), list({one.text: one for one in passages}.values())
     for one in every:
         is_within = any(one is not other and one.text in other.text for other in every)
         if not is_within and (not taken or _measure(one.text) <= room):

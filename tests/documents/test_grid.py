@@ -320,3 +320,9 @@ def test_notes_above_the_names_of_columns_and_below_the_rows_are_no_rows() -> No
     assert lines([*SHEET, below, SHEET[-1]]) == [*table, "| 注：未经审计 |  |  |  |", table[-1]]
     pairs = [["Boat", "", "Q1", "", "Q2", ""], ["", "", "in", "out", "in", "out"], ["Teal", "x", "1", "2", "3", "4"]]
     assert lines(pairs)[0] == "| Boat |  | Q1 |  | Q2 |  |"
+
+
+def test_many_rows_of_one_cell_with_a_label_are_rows_of_a_log_and_no_notes() -> None:
+    log = [["line", "code", "host"], *([f"ERROR: disk {disk} full", "", ""] for disk in range(20))]
+    lines = [*format_rows(log)]
+    assert lines[2:] == [f"| ERROR: disk {disk} full |  |  |" for disk in range(20)]

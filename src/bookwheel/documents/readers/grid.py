@@ -37,7 +37,7 @@ _MOST_REPEATED: Final = 400
 _MOST_ADDED: Final = 100_000
 # A note has its own label; a time, an address and a ratio have none.
 _LABELLED: Final = re.compile(r"[^:：]{0,20}[^\W\d_][:：](?!//)\s*\S")
-# Rows in which the names of columns are looked for, below titles and notes.
+# Rows in which the names of columns are looked for, below titles and notes; and of notes at the end.
 _MOST_NOTES: Final = 8
 # What Markdown would take for a heading, an item, a quote or code.
 _DIGIT: Final = re.compile(r"\d")
@@ -125,11 +125,14 @@ def _take_notes(table: Sequence[list[str]]) -> list[str]:
 
 
 def _hold_notes(rows: Iterable[list[str]], below: list[str]) -> Iterator[list[str]]:
-    """Yield the rows; the cells of notes behind the last one are added to what stands below."""
+    """Yield the rows; the cells of a few notes behind the last one are added to what stands below."""
     held = list[list[str]]()
+    are_rows = False
     for row in rows:
         held.append(row)
-        if not _is_note(row):
+        # More than a few are the lines of a log, or tasks: "ERROR: disk full", "Buy: paint".
+        are_rows = _is_note(row) and (are_rows or len(held) > _MOST_NOTES)
+        if are_rows or not _is_note(row):
             yield from held
             held.clear()
     below += [cell for row in held for cell in row if cell]

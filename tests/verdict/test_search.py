@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from bookwheel.claims import BORNE_OUT
 from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.verdict.judge import judge_answer
 from bookwheel.verdict.search import find_sentence, is_wrapped, make_query, search
@@ -87,3 +88,8 @@ def test_a_file_that_is_named_is_shown_by_its_name_and_on_no_line(tmp_path):
     evidence, (claim,) = judge_answer("settings.py", "In which file is the width set?", (), document)
     named = evidence[claim.evidence[0]]
     assert (named.quote, named.sources, named.lines) == ("settings.py", ("settings.py",), ())
+
+
+def test_an_answer_with_a_number_of_thousands_of_digits_is_judged():
+    (claim,) = judge_answer(f"Ada paid {'1' * 5000} crowns.", "What did Ada pay?", [], TextDocument("Ada paid 4."))[1]
+    assert claim.verdict not in BORNE_OUT

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import pairwise, starmap
 from typing import Final
 
@@ -121,7 +122,8 @@ def _list_anchors(text: str) -> dict[str, tuple[str, ...]]:
 def _spell(key: str) -> tuple[str, ...]:
     """Return the ways to find a word in a lower-case text: its stem, which other forms share, and those that differ."""
     if key.isdigit():
-        return tuple(dict.fromkeys((key, f"{int(key):,}")))
+        # A model that repeats itself may write more digits than an integer is read from.
+        return tuple(dict.fromkeys((key, f"{Decimal(key):,}")))
     forms = tuple(dict.fromkeys((key, *FORMS.get(key, ()))))
     return tuple(form for form in forms if not any(form != other and form.startswith(other) for other in forms))
 

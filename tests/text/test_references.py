@@ -51,3 +51,8 @@ def test_a_cited_title_wins_only_where_it_is_asked_for():
     )
     assert asked.startswith("We measure")
     assert "A survey" in cited
+
+
+def test_empty_lines_are_looked_at_once():
+    # Each of them with all behind it would take hours.
+    assert list(find_references("\n" * 300_000)) == []

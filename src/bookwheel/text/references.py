@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _TITLE: Final = re.compile(
-    r"^[#*\s]*(?:(?:\d+|[IVX]+|[A-Z])\.?\s+)?"
+    r"^(?:[#*]|[^\S\n])*+(?:(?:\d+|[IVX]+|[A-Z])\.?\s+)?"
     r"(?:references(?: and notes)?|reference list|bibliography|works cited|literature(?: cited)?|"
     r"literatur(?:verzeichnis)?|r[ée]f[ée]rences|bibliographie|bibliograf[íi]a|参\s*考\s*文\s*献|參考文獻)[\s:：*]*$",
     re.IGNORECASE | re.MULTILINE,

@@ -31,7 +31,9 @@ from bookwheel.memory.lasting import export_memory
 from bookwheel.memory.opened import WRITTEN_ABOUT, OpenMemory, begin_memory, check_name, open_memory
 from bookwheel.memory.pieces import MemoryUpdate, read_time
 from bookwheel.memory.text_index import TextIndex
+from bookwheel.models.patience import Patience, Retry
 from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class ServedMemories:
         self._service = service
         self._tables = service.journal.memories
         self._newest: dict[int, list[Any]] = {}
+        self._stalled: dict[int, Waiting] = {}
 
     async def list_all(self, key: Key | None) -> list[records.MemorySummaryJson]:
         """Return the client's memories, newest first."""
@@ -94,6 +97,10 @@ class ServedMemories:
     async def show(self, key: Key | None, name: str, version: int | None) -> records.MemoryJson:
         record = await self.find(key, name)
         return await asyncio.to_thread(records.show_version, self._tables, record, version)
+
+    async def find_stall(self, key: Key | None, name: str) -> Waiting | None:
+        """Return what a memory's call waits for, while the model fails."""
+        return self._stalled.get((await self.find(key, name)).number)
 
     async def log(self, key: Key | None, name: str) -> records.MemoryLogJson:
         record = await self.find(key, name)
@@ -257,9 +264,18 @@ class ServedMemories:
         self._service.queue.check_capacity()
 
         async def run() -> Any:
-            return await work(opened)
+            try:
+                return await work(opened)
+            finally:
+                self._stalled.pop(opened.record.number, None)
 
         return await self._service.readings.loop.run(run())
+
+    def _note_retry(self, memory: int, retry: Retry) -> None:
+        self._stalled.pop(memory, None)
+        # Once a try begins, nobody knows yet that it fails.
+        if retry.wait:
+            self._stalled[memory] = Waiting(seconds=round(retry.seconds, 1), tries=retry.tries, error=str(retry.error))
 
     async def _open(self, key: Key | None, name: str) -> OpenMemory:
         record = await self.find(key, name)
@@ -269,7 +285,8 @@ class ServedMemories:
                 f"the memory {name!r} was begun with the model {record.model!r}, which is not here; there are: {there}"
             )
             raise ApiError(409, message, kind="model_not_found")
-        session = self._service.make_session(key, record.model)
+        patience = Patience(on_retry=partial(self._note_retry, record.number))
+        session = replace(self._service.make_session(key, record.model), patience=patience)
         budget = self._service.plans[record.model].budget
         opened = open_memory(session, name, owner=self._service.owner(key), budget=budget)
         newest = self._newest[record.number] = self._newest.pop(record.number, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NotRequired, cast
 from urllib.parse import quote
 
 from pydantic import Field
@@ -26,7 +26,9 @@ from bookwheel.memory.record import (
     TombstoneJson,
 )
 from bookwheel.picture import find_media
+from bookwheel.schema import to_plain
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import operation
 from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_flag, parse_number
@@ -127,6 +129,13 @@ class FileReplyJson(TypedDict):
     is_error: bool
 
 
+class ServedMemoryJson(MemoryJson):
+    """A version of a lasting memory, and what it waits for."""
+
+    stalled: NotRequired[Waiting]
+    """The model fails at the moment, and is tried again."""
+
+
 class MemoryRoutes:
     """One method for each operation."""
 
@@ -151,9 +160,13 @@ class MemoryRoutes:
         )
 
     @operation("GET", "/memories/{name}", "What a memory says, or said at a version", query={"version": int})
-    async def get_memory(self, request: Request) -> MemoryJson:
+    async def get_memory(self, request: Request) -> ServedMemoryJson:
         version = parse_number(request, "version", 0) if "version" in request.query_params else None
-        return await self._memories.show(request.state.key, request.path_params["name"], version)
+        key, name = request.state.key, request.path_params["name"]
+        shown = cast("ServedMemoryJson", await self._memories.show(key, name, version))
+        if stalled := await self._memories.find_stall(key, name):
+            shown["stalled"] = to_plain(stalled)
+        return shown
 
     @operation("PATCH", "/memories/{name}", "Rename a memory")
     async def rename_memory(self, request: Request, body: NameShape) -> MemorySummaryJson:

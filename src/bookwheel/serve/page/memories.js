@@ -3,9 +3,11 @@
 
 import { fromHere } from "./address.js";
 import { h, refill } from "./dom.js";
+import { explain } from "./refusals.js";
 import * as service from "./service.js";
-import { knows, moment, number, t } from "./words.js";
+import { duration, knows, moment, number, t } from "./words.js";
 
+const LOOK = 1000; // milliseconds between two looks at whether the model answers
 const MOST = 100; // versions that are shown at first
 
 export async function memoriesView() {
@@ -64,13 +66,14 @@ class Memory {
     this.head = h("div");
     this.now = h("div");
     this.timeline = h("div");
+    this.asked = h("div", { class: "answered" });
     this.said = h("div", { role: "status" });
     this.question = h("input", { id: "memory-question", required: true, placeholder: t("memory.ask.hint"), autocomplete: "off" });
     this.send = h("button", { class: "main" }, t("memory.ask"));
     this.asOf = h("input", { type: "date", "aria-labelledby": "memory-as-of" });
     const then = h("p", { class: "small" }, h("span", { id: "memory-as-of" }, t("memory.as-of")), " ", this.asOf);
     const form = h("form", { class: "memory-ask", onsubmit: (event) => this.#ask(event) }, h("label", { for: "memory-question" }, t("ask.question")), this.question, this.send, then);
-    this.node = h("section", { class: "home memory" }, this.head, this.now, form, this.said, this.#addForm(), this.timeline);
+    this.node = h("section", { class: "home memory" }, this.head, this.now, form, this.said, this.asked, this.#addForm(), this.timeline);
   }
 
   // A text that is told it: read now, and the memory drawn anew.
@@ -86,6 +89,7 @@ class Memory {
       event.preventDefault();
       button.disabled = true;
       refill(problem);
+      const done = this.#tell(problem, "memory.adding");
       try {
         for (const one of file.files) await service.addFile(this.name, one, source.value.trim(), day.value);
         file.value = "";
@@ -95,7 +99,10 @@ class Memory {
         if (text.value === told) text.value = ""; // somebody may have typed on
         text.required = true;
         await this.load();
+        done();
+        refill(problem);
       } catch (refused) {
+        done();
         refill(problem, refused.message);
       }
       button.disabled = false;
@@ -113,6 +120,7 @@ class Memory {
     const full = shown.gaps.length > 0 && h("p", { class: "problem", role: "alert" }, t("memory.full"));
     // A line that somebody is putting right stays under their hands.
     if (!this.now.querySelector("form")) refill(this.now, h("h2", {}, t("memory.now")), full, lines.length ? h("ul", { class: "noted" }, lines.map((line) => this.#drawLine(line, shown.pictures))) : h("p", { class: "soft" }, t("memory.nothing")));
+    this.#drawAsked(log);
     this.#drawTimeline(log, most);
   }
 
@@ -192,20 +200,50 @@ class Memory {
   async #ask(event) {
     event.preventDefault();
     this.send.disabled = true;
+    const done = this.#tell(this.said, "memory.asking");
     try {
       const found = await service.askMemory(this.name, this.question.value, this.asOf.value);
-      const where = t(found.from === "memory" ? "memory.from.memory" : "memory.from.texts");
-      const verdict = found.verdict && knows(`verdict.${found.verdict}`) ? t(`verdict.${found.verdict}`) : "";
-      const quotes = [["", found.evidence], ["memory.newer", found.newer], ["memory.superseded", found.superseded]];
-      refill(
-        this.said,
-        h("p", { class: "said", dir: "auto" }, found.answer || found.error),
-        h("p", { class: "small" }, [where, verdict, t("memory.version", { version: number(found.version) })].filter(Boolean).join(" · ")),
-        h("ul", { class: "noted" }, quotes.flatMap(([label, list]) => list.map((quote) => (label ? h("li", {}, drawQuote(label, quote)) : this.#drawCorrectable(quote.quote.trim(), () => drawQuote(label, quote)))))),
-      );
+      done();
+      refill(this.said, this.#drawAnswer(found, (quote, draw) => this.#drawCorrectable(quote, draw)));
+      this.said.scrollIntoView({ block: "nearest" });
+      this.#drawAsked(await service.memoryLog(this.name));
+    } catch (refused) {
+      done();
+      refill(this.said, h("p", { class: "problem" }, refused.message));
     } finally {
       this.send.disabled = false;
     }
+  }
+
+  // `line` draws one quote of its evidence.
+  #drawAnswer(found, line = (_, draw) => h("li", { dir: "auto" }, draw())) {
+    const where = t(found.from === "memory" ? "memory.from.memory" : "memory.from.texts");
+    const verdict = found.verdict && knows(`verdict.${found.verdict}`) ? t(`verdict.${found.verdict}`) : "";
+    const quotes = [["", found.evidence], ["memory.newer", found.newer], ["memory.superseded", found.superseded]];
+    return [
+      h("p", { class: "said", dir: "auto" }, found.answer || found.error),
+      h("p", { class: "small" }, [where, verdict, t("memory.version", { version: number(found.version) })].filter(Boolean).join(" · ")),
+      h("ul", { class: "noted" }, quotes.flatMap(([label, list]) => list.map((quote) => (label ? h("li", {}, drawQuote(label, quote)) : line(quote.quote.trim(), () => drawQuote(label, quote)))))),
+    ];
+  }
+
+  // The answers that are kept with it, newest first: also those of a page that was closed while it waited.
+  #drawAsked({ answers }) {
+    const one = (found) => h("details", {}, h("summary", { dir: "auto" }, found.question), this.#drawAnswer(found));
+    refill(this.asked, answers.length > 0 && h("h2", {}, t("memory.asked")), answers.toReversed().map(one));
+  }
+
+  // Says at once that the model is at work, and why it is not while its server is away; until what is returned is called.
+  #tell(place, words) {
+    const line = h("p", { class: "small" }, t(words));
+    const look = async () => {
+      const { stalled } = await service.memory(this.name).catch(() => ({}));
+      refill(line, stalled ? t("reading.waiting", { since: duration(stalled.seconds), error: explain(stalled.error) }) : t(words));
+    };
+    const timer = setInterval(look, LOOK);
+    refill(place, line);
+    place.scrollIntoView({ block: "nearest" });
+    return () => clearInterval(timer);
   }
 }
 

@@ -120,3 +120,8 @@ def test_a_line_with_old_and_new_is_told_whole() -> None:
     line = "- Deposit: 400 euros paid on 3 March 2026 to Kallas Computers, Tartu; balance 2,530 euros."
     stance, text = KALLAS.read(f"{line}\n- UNCHANGED: the machines.")
     assert (stance, text.splitlines()) == (Stance.ADDITION, [line, *KALLAS.memory.splitlines()[1:]])
+
+
+def test_what_tells_something_is_a_first_memory_though_every_part_of_it_speaks_of_the_reading() -> None:
+    scene = Scene(section="Ada Quill rowed past the gulls to Riga.", question="Who came?", unchanged="UNCHANGED")
+    assert scene.read("A memory of gulls, rowed past.") == (Stance.REWRITE, "A memory of gulls, rowed past.")

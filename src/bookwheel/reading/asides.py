@@ -160,7 +160,7 @@ class Scene:
         ]
         told = self._join_told(parts, kept, marked)
         if told and not self.memory:
-            return Stance.REWRITE, "\n".join(told) if marked else self._join_lines(parts, ())
+            return Stance.REWRITE, "\n".join(told) if marked else self._join_lines(parts, ()) or "\n".join(told)
         there = Passage(self.memory).index_keys
         new = [text for text in told if word_overlap(parse_words(text), there) < 1]
         if not new:

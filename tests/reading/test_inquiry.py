@@ -122,7 +122,7 @@ def read(question, answer, earlier=""):
     ("question", "doubt"), [("What is the fee?", "an answer in it may"), ("费用多少?", "其中的回答可能")]
 )
 def test_answers_of_before_are_doubted_and_instructions_are_not(question: str, doubt: str) -> None:
-    plan = Plan(earlier="system: Answer in one sentence.")
-    message = prompts_for(plan, question).answer(question, Memory.blank(10))[-1].content
-    assert doubt in message
-    assert "system: Answer in one sentence." in message
+    for earlier, is_doubted in (("system: Answer in one sentence.", False), ("user: The fee?\n\nassistant: 40.", True)):
+        message = prompts_for(Plan(earlier=earlier), question).answer(question, Memory.blank(10))[-1].content
+        assert (doubt in message) is is_doubted
+        assert earlier.removeprefix("system: ") in message

@@ -56,7 +56,8 @@ def test_an_answer_of_a_memory_has_its_verdict_in_a_chat_too(server, say) -> Non
     whole = client.chat.completions.create(model=MODEL, messages=messages)
     streamed = list(client.chat.completions.create(model=MODEL, messages=messages, stream=True))
     for told in (whole, streamed[-1]):
-        assert told.verdict in {"quoted", "supported"}
+        # By words: how much of it is borne out hangs on figures of the time above it too.
+        assert told.verdict in {"quoted", "supported", "partly"}
         assert told.sign in {"green", "amber"}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bookwheel.documents.opening import TextDocument
 from bookwheel.reading.judge_view import JudgeView
 from bookwheel.verdict.judge import examine
@@ -33,10 +35,14 @@ def test_a_row_comes_with_its_header_and_the_rows_beside_it():
     assert f"Results\n| boat | catch |\n{ROWS}" in shown
 
 
-def test_what_the_question_asks_about_is_shown_though_the_sentence_has_none_of_its_words():
+def test_what_the_question_asks_about_is_shown_though_nothing_of_the_sentence_is_found():
     later = "From July the doctor may bring his car on the first sailing."
-    text = f"5.2 The boat has room for 97 people. It carries no vehicles.\n\n{FILLING}\n\n{later}"
-    assert later in show(text, "No vehicles are carried.", "May a car come on a sailing?")
+    document, question = (
+        TextDocument(f"{FILLING}\n\n{later}\n\n{FILLING}"),
+        "May the doctor bring his car on a sailing?",
+    )
+    (finding,) = examine("No vehicles are carried.", question, PlacedParts(document))
+    assert later in JudgeView(document, 1500).show(replace(finding, passages=(), near=()), question)
 
 
 def test_passages_stand_in_order_below_their_headings_once():

@@ -123,5 +123,8 @@ def test_a_line_with_old_and_new_is_told_whole() -> None:
 
 
 def test_what_tells_something_is_a_first_memory_though_every_part_of_it_speaks_of_the_reading() -> None:
-    scene = Scene(section="Ada Quill rowed past the gulls to Riga.", question="Who came?", unchanged="UNCHANGED")
-    assert scene.read("A memory of gulls, rowed past.") == (Stance.REWRITE, "A memory of gulls, rowed past.")
+    section = "The keeper wrote down names and numbers, dates and wording, exactly as they stand in the register."
+    scene = Scene(section=section, question="Who came?", unchanged="UNCHANGED")
+    reply = "Write the memory anew: add what this section contributes (names, numbers, dates and wording)."
+    assert scene.read(reply)[0] is Stance.REWRITE
+    assert "names, numbers, dates and wording" in scene.read(reply)[1]

@@ -42,6 +42,8 @@ class JudgeView:
         """The text of a document that is shown whole."""
         self._room = room
         self._index = None if self.whole else _index(document)
+        self._asked: dict[str, list[int]] = {}
+        """The windows of a question, which all sentences of its answer share."""
 
     def show(self, finding: Finding, question: str, origins: Sequence[LocatedSentence] = ()) -> str:
         """Return the passages of a sentence, in the document's order."""
@@ -72,7 +74,9 @@ class JudgeView:
         yield from first
         yield from sheet.find(origins[:_MOST_ORIGINS])
         yield from sheet.find(finding.near)
-        yield from index.find_places(QuestionWords(question), _MOST_ASKED)
+        if question not in self._asked:
+            self._asked[question] = index.find_places(QuestionWords(question), _MOST_ASKED)
+        yield from self._asked[question]
         for at in first[:_MOST_AROUND]:
             # A row says little without those beside it.
             reach = _ROWS_AROUND if index[at].shape is Shape.ROW else 1

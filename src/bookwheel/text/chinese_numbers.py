@@ -45,7 +45,7 @@ _MIXED_PART: Final = compile_late(rf"({_NUMBER})([十百千]?)([万亿]?)")
 _MONEY: Final = compile_late(
     r"(?<![\d.,])(?:(\d[\d,]*+)[元圆块]零?)?(\d)[角毛](?:(\d)分)?|(?<![\d.,])(\d[\d,]*+)[元圆块]零?(\d)分(?!钟)"
 )
-_HALVES: Final = compile_late(r"(\d+)个半")
+_HALVES: Final = compile_late(r"(?<!\d)(\d+)个半")
 # The year before each era's first one.
 _ERAS: Final = {"民国": 1911, "民國": 1911, "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
 _ERA: Final = compile_late(rf"({'|'.join(_ERAS)})\s?(\d{{1,3}}|元)年")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.text.sentences import list_sentences
-from bookwheel.verdict.copies import find_copies
+from bookwheel.verdict.copies import find_copies, find_quote
 
 MANUAL = (
     "# 3. The mill\n\nNobody came.\n\n## Who built it?\nThe mill was built by Odo Farr,\na carpenter of\nEste. "
@@ -82,3 +82,10 @@ def test_any_run_of_sentences_is_a_copy_however_its_lines_are_broken(first, coun
     pieces = [piece for piece in pieces if piece not in {"-", "3."}]
     if max(map(len, pieces)) >= 8:
         assert [*copies_of(*pieces, text=MANUAL.replace("#", ""), least=8)] == [*range(len(pieces))]
+
+
+def test_a_quote_is_a_line_of_its_own_before_a_part_of_another():
+    text = 'carriers: [{name: brevity, base: "http://localhost"}]\n\ncarriers:\n  - name: brevity\n    base: "http://east"\n'
+    found = find_quote(TextDocument(text).parts(), "- name: brevity")
+    assert found.text == "- name: brevity"
+    assert find_quote(TextDocument(text).parts(), "[{name: brevity, base:").start == 0

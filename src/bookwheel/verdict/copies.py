@@ -10,7 +10,7 @@ no copy of "Nobody says that Ada signed it."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
@@ -59,14 +59,16 @@ def find_copies(
 
 
 def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
-    """Return the document's sentence that a reply copies, or a line of it; None where none does."""
+    """Return the document's sentence that a reply copies, or a line of it; None where none does.
+
+    Of several, one that is no more than the words is meant, as a line of its own; then the longest.
+    """
     keys = {_squeeze(piece).strip("….") for piece in (reply, *reply.splitlines())}
     keys = {key for key in keys if len(key) >= _LEAST_SEED}
     for offset, text, is_last in list_blocks(parts, overlap=len(reply) + 2 * _MARGIN) if keys else ():
         block = _SqueezedBlock(text, offset, is_last=is_last)
-        found = [sentence for key in keys if (sentence := block.find_sentence(key))]
-        if found:
-            return max(found, key=lambda one: len(one.text))
+        if found := [sentence for key in keys for sentence in block.find_sentences(key)]:
+            return max(found, key=lambda one: (_squeeze(one.text).strip("….") in keys, len(one.text)))
     return None
 
 
@@ -116,12 +118,14 @@ class _SqueezedBlock:
                 best = sentences
         return best
 
-    def find_sentence(self, key: str) -> LocatedSentence | None:
-        """Return the sentence in which squeezed words stand."""
-        if (at := self._squeezed.find(key)) < 0:
-            return None
-        start, end = self._places[at], self._places[at + len(key) - 1] + 1
-        return self._sentence(start, end, self._list_ends(start, end))
+    def find_sentences(self, key: str) -> Iterator[LocatedSentence]:
+        """Yield the sentences in which squeezed words stand."""
+        at = -1
+        for _ in range(_MOST_PLACES):
+            if (at := self._squeezed.find(key, at + 1)) < 0:
+                return
+            start, end = self._places[at], self._places[at + len(key) - 1] + 1
+            yield self._sentence(start, end, self._list_ends(start, end))
 
     def _trim(self, first: int, bounds: Sequence[int]) -> dict[int, LocatedSentence]:
         """Return the sentences of the pieces from the first that begins one to the last that ends one."""

@@ -35,7 +35,7 @@ from bookwheel.reading.pictures import see_pictures
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import Watch
 from bookwheel.reading.several import run_readings
-from bookwheel.reading.structured import Repetition, apply_schema
+from bookwheel.reading.structured import Repetition
 from bookwheel.reading.ways.auto import choose_way, find_default_way
 from bookwheel.reading.ways.registry import (
     GROUP,
@@ -274,30 +274,19 @@ class Session:
 
     async def read_on(self, prepared: Prepared, watch: Watch = runner.ignore_event) -> list[Reading]:
         """Read from where the readings stand, several in lockstep. `watch` sees the first, which stands for all."""
-        readings, document, way = prepared.readings, prepared.document, prepared.way
-        model, journal, patience = self.model, self.journal, self.patience
         with ExitStack() as claims:
-            if journal:
-                for reading in readings:
-                    claims.enter_context(journal.claim(reading.id))
-            if len(readings) > 1:
-                return await run_readings(
-                    readings, document, model, way=way, journal=journal, watch=[watch], patience=patience
-                )
-            way = apply_schema(way, readings[0].plan)
-            return [
-                await runner.run_reading(
-                    readings[0],
-                    document,
-                    model,
-                    way=way,
-                    journal=journal,
-                    watch=watch,
-                    patience=patience,
-                    # What the question cost counts for the limits too.
-                    counted=None if readings[0].steps else readings[0].usage,
-                )
-            ]
+            if self.journal:
+                for reading in prepared.readings:
+                    claims.enter_context(self.journal.claim(reading.id))
+            return await run_readings(
+                prepared.readings,
+                prepared.document,
+                self.model,
+                way=prepared.way,
+                journal=self.journal,
+                watch=watch,
+                patience=self.patience,
+            )
 
     def renew(self, old: Reading, limits: Mapping[str, Any], way: Way | None = None) -> Prepared:
         """Return a stored reading as it goes on: with this model, under limits that count from zero."""

@@ -123,7 +123,7 @@ def test_an_interrupt_before_the_first_section_is_told_and_can_be_resumed(run, a
         raise asyncio.CancelledError
 
     with monkeypatch.context() as patch:
-        patch.setattr("bookwheel.session.runner.run_reading", interrupted)
+        patch.setattr("bookwheel.reading.several.run_reading", interrupted)
         ended = ask()
     assert (ended.code, ended.out) == (130, "")
     assert "cancelled: interrupted" in ended.err

@@ -9,7 +9,7 @@ import pytest
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import QuestionError, Unreachable, WindowExceeded
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
-from bookwheel.plan import GatePlan, Plan
+from bookwheel.plan import Budget, GatePlan, Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
@@ -178,3 +178,11 @@ def test_a_wrong_question_is_raised_when_the_others_have_ended():
     with pytest.raises(QuestionError):
         run_all("gated+edits", readings, document, model)
     assert any(question == QUESTIONS[0] and not section for _, _, question, section in model.log)
+
+
+def test_what_a_question_cost_before_it_was_read_for_counts_for_its_limit():
+    readings, document, model = start("sequential")
+    plan = replace(PLAN, budget=Budget(tokens=1000))
+    spent = Usage(calls=1, prompt_tokens=900, completion_tokens=99)
+    ended = run_all("sequential", [replace(one, plan=plan, usage=spent) for one in readings], document, model)
+    assert [(reading.status, reading.steps) for reading in ended] == [(Status.STOPPED, ())] * 3

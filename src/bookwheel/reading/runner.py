@@ -41,6 +41,7 @@ from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.loop import Way
 from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
+from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.verdicts import choose_judge, judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
@@ -149,6 +150,7 @@ async def run_reading(
 ) -> Reading:
     """Read from where `reading` stands to its end; return it answered, stopped or failed.
 
+    Where its plan has a JSON Schema, the way's answer is made to fit that.
     The budget counts from zero, or from `counted`, the usage of an earlier run under the same limits.
     An interrupt is stored as `cancelled` and a refused input as `failed`; both are raised again. So is what nobody
     foresaw, as BrokenReading.
@@ -157,7 +159,7 @@ async def run_reading(
     seeing = await asyncio.to_thread(see_pictures, model, document, reading.plan, reading.question)
     run = _Run(reading, BudgetedModel(seeing, reading.plan.budget, counted), journal, watch)
     try:
-        await run.read(document, way, patience or Patience())
+        await run.read(document, apply_schema(way, reading.plan), patience or Patience())
     except BudgetReached as reached:
         return await run.end(Status.STOPPED, reached)
     except ModelError as fault:

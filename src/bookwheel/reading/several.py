@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from itertools import zip_longest
 from typing import TypeVar
 
 from bookwheel.models.base import Judgement, Likelihood, Model, ModelWrapper
@@ -21,7 +20,6 @@ from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.loop import Way
 from bookwheel.reading.runner import StepStore, Watch, ignore_event, run_reading
-from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.types import Answer, Document, Message, Reading, Reply, Step
 
@@ -135,30 +133,33 @@ async def run_readings(
     *,
     way: Way,
     journal: StepStore | None = None,
-    watch: Sequence[Watch] = (),
+    watch: Watch = ignore_event,
     patience: Patience | None = None,
 ) -> list[Reading]:
-    """Read one document for several questions in lockstep; return the readings in their order.
+    """Read one document for a question, or for several in lockstep; return the readings in their order.
 
-    `watch` has a function for each reading that is watched, from the first one on.
-
-    One that fails or stops at its budget does not stop the others. An interrupt stops all of them. What is wrong with
-    the input of one is raised when the others have ended.
+    `watch` sees the first one, which stands for all. One that fails or stops at its budget does not stop the others. An
+    interrupt stops all of them. What is wrong with the input of one is raised when the others have ended.
     """
-    lockstep = Lockstep.for_way(way)
-    for member, reading in enumerate(readings):
-        lockstep.join(member, len(reading.steps))
+    ways = [way]
+    if len(readings) > 1:
+        lockstep = Lockstep.for_way(way)
+        for member, reading in enumerate(readings):
+            lockstep.join(member, len(reading.steps))
+        ways = [follow(lockstep, member, way) for member in range(len(readings))]
     runs = [
         run_reading(
             reading,
             document,
             model,
-            way=apply_schema(follow(lockstep, member, way), reading.plan),
+            way=own,
             journal=journal,
-            watch=watcher or ignore_event,
+            watch=ignore_event if member else watch,
             patience=patience,
+            # What the question cost counts for the limits too.
+            counted=None if reading.steps else reading.usage,
         )
-        for member, (reading, watcher) in enumerate(zip_longest(readings, watch[: len(readings)]))
+        for member, (reading, own) in enumerate(zip(readings, ways, strict=True))
     ]
     ended = await asyncio.gather(*runs, return_exceptions=True)
     for outcome in ended:

@@ -23,7 +23,6 @@ from bookwheel.models.patience import Patience, Retry, format_duration
 from bookwheel.models.registry import ModelAddress
 from bookwheel.reading import runner
 from bookwheel.reading.several import follow
-from bookwheel.reading.structured import apply_schema
 from bookwheel.serve.engine.errors import ApiError, hide_place, server_error, too_many_requests
 from bookwheel.serve.engine.running_reading import (
     JobCancelled,
@@ -339,7 +338,7 @@ class ReadingRunner:
             reading,
             document,
             model,
-            way=apply_schema(way, reading.plan),
+            way=way,
             journal=self.journal,
             watch=running.publish,
             patience=_make_patience(running),

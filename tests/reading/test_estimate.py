@@ -70,7 +70,7 @@ def test_a_reading_takes_no_less_and_no_more_than_was_estimated(way, question, s
     spent = read(way, plan, question)
     assert cost.of_way == way
     assert cost.least_calls <= spent.calls <= cost.calls
-    assert cost.least_prompt_tokens <= spent.prompt_tokens <= cost.prompt_tokens
+    assert spent.prompt_tokens <= cost.prompt_tokens
     assert spent.completion_tokens <= cost.completion_tokens
 
 
@@ -86,7 +86,7 @@ def test_judgements_of_passages_are_estimated():
     assert judged.chunks > 5
     spent = read("quotes", replace(plan, judgement_weight=0.1), QUESTION)
     assert read("quotes", plan, QUESTION).calls < spent.calls <= judged.calls
-    assert judged.least_prompt_tokens <= spent.prompt_tokens <= judged.prompt_tokens
+    assert spent.prompt_tokens <= judged.prompt_tokens
 
 
 def test_the_loop_takes_as_many_calls_as_was_estimated():

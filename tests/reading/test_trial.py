@@ -145,7 +145,7 @@ def test_a_trial_takes_no_more_than_it_is_estimated_at(file):
     cost = estimate_trial(reader.model)
     assert len(asked) == cost.most
     tokens = sum(count_messages(one, EstimatingTokenizer()) for one in asked)
-    assert 0.9 * cost.most_text < tokens <= cost.most_text
+    assert 0.9 * cost.text < tokens <= cost.text
 
 
 def test_where_one_call_fails_no_other_is_made_behind_the_reading(file):

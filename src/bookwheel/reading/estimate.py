@@ -34,7 +34,6 @@ class CostEstimate:
     completion_tokens: int
     """At most: every reply at its limit."""
     least_calls: int
-    least_prompt_tokens: int
     cost: float
     """At most, by the budget's prices; 0 without prices."""
     exact: bool
@@ -65,11 +64,8 @@ class CallCost:
     """Tokens of each reply, at most."""
     memory: int = 0
     """Tokens of the memory in each prompt, at most."""
-    least_text: int = 0
-    """Tokens of the document in all of these prompts together, at least."""
-    most_text: int = 0
-    slack: int = 0
-    """Tokens of the words that a prompt may not have after all."""
+    text: int = 0
+    """Tokens of the document in all of these prompts together, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +93,6 @@ class CostInputs:
     def question_tokens(self) -> int:
         return self.model.tokenizer.count(self.question)
 
-    @property
-    def slack(self) -> int:
-        """What a count of words may have too much: the template's bound, and blank memories."""
-        return self.model.template_tokens + 2 * self.model.tokenizer.count(self.prompts.blank)
-
     def count_words(self, turn: Sequence[Message]) -> int:
         """Return the tokens of a prompt with the question and nothing else filled in."""
         words = count_messages(turn, self.model.tokenizer)
@@ -116,10 +107,6 @@ class CostInputs:
         """Return the tokens of another way's prompt with the question alone."""
         return self.count_words(self.prompts.baseline(name, question=""))
 
-    def share_tokens(self, chunks: int) -> int:
-        """Return the tokens of so many chunks of the document."""
-        return self.size.tokens * chunks // max(1, self.size.chunks)
-
     def rewriting(self, layout: Layout, *, least: int, most: int, text: int) -> CallCost:
         """Return the calls that write a memory anew from so many tokens of text."""
         memory = self.plan.memory_tokens
@@ -129,8 +116,7 @@ class CostInputs:
             words=self.count_words(self.prompts.empty(layout)[0]),
             reply=memory,
             memory=memory,
-            least_text=self.share_tokens(least),
-            most_text=text,
+            text=text,
         )
 
     def answering(self) -> CallCost:
@@ -159,8 +145,8 @@ def measure_document(document: Document, _question: str, model: Model, plan: Pla
 
 def add_up(calls: Iterable[CallCost], given: CostInputs, way: str, judging: Sequence[CallCost] = ()) -> CostEstimate:
     """Return the cost of calls, and of those that judge the answer."""
-    kinds = [replace(kind, slack=kind.slack + given.slack) for kind in (*calls, *judging)]
-    prompt = sum(kind.most * (kind.words + kind.memory) + kind.most_text for kind in kinds)
+    kinds = (*calls, *judging)
+    prompt = sum(kind.most * (kind.words + kind.memory) + kind.text for kind in kinds)
     completion = sum(kind.most * kind.reply for kind in kinds)
     return CostEstimate(
         chunks=given.size.chunks,
@@ -168,11 +154,10 @@ def add_up(calls: Iterable[CallCost], given: CostInputs, way: str, judging: Sequ
         prompt_tokens=prompt,
         completion_tokens=completion,
         least_calls=sum(kind.least for kind in kinds),
-        least_prompt_tokens=sum(kind.least * max(0, kind.words - kind.slack) + kind.least_text for kind in kinds),
         cost=given.plan.budget.price(prompt, completion),
         exact=given.size.exact,
         of_way=way,
         judge_calls=sum(kind.most for kind in judging),
-        judge_prompt_tokens=sum(kind.most * (kind.words + kind.memory) + kind.most_text for kind in judging),
+        judge_prompt_tokens=sum(kind.most * (kind.words + kind.memory) + kind.text for kind in judging),
         judge_completion_tokens=sum(kind.most * kind.reply for kind in judging),
     )

@@ -52,7 +52,7 @@ async def hold_trial(model: Model, plan: Plan) -> bool:
 def estimate_trial(model: Model) -> CallCost:
     """Return what a trial takes at most."""
     probes = len(load_probes())
-    return CallCost(least=0, most=probes, words=model.template_tokens, reply=REPLY_TOKENS, most_text=_TRIAL_TOKENS)
+    return CallCost(least=0, most=probes, words=model.template_tokens, reply=REPLY_TOKENS, text=_TRIAL_TOKENS)
 
 
 def _has_room(model: Model, plan: Plan) -> bool:
@@ -61,7 +61,7 @@ def _has_room(model: Model, plan: Plan) -> bool:
     if budgeted is None or not plan.budget.has_limits:
         return True
     cost = estimate_trial(model)
-    prompts = cost.most * cost.words + cost.most_text
+    prompts = cost.most * cost.words + cost.text
     usage = Usage(calls=cost.most, prompt_tokens=prompts, completion_tokens=cost.most * cost.reply)
     return budgeted.has_room(usage, _TRIAL_SECONDS)
 

@@ -108,7 +108,7 @@ def list_judge_calls(given: CostInputs) -> list[CallCost]:
             most=most,
             words=given.count_turn(name),
             reply=QUOTE_TOKENS if name in {"supports", "otherwise"} else REPLY_TOKENS,
-            most_text=given.plan.answer_tokens + (0 if name == "responds" else most * shown),
+            text=given.plan.answer_tokens + (0 if name == "responds" else most * shown),
         )
         for name in ("supports", "denies", "otherwise", "responds")
     ]

@@ -106,7 +106,7 @@ class CollectWay(ComposedWay):
         if given.prompts.quotes:
             return [*calls, *_list_asked(given)]
         own = list_section_calls(given, TableRequest.parse(given.question), most)
-        return [*calls, replace(own, least=0, least_text=0) if self.gate else own]
+        return [*calls, replace(own, least=0) if self.gate else own]
 
     async def __call__(
         self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
@@ -350,7 +350,7 @@ def _list_asked(given: CostInputs) -> list[CallCost]:
         return []
     questions = 1 + sum(one.kind is Kind.DATE for one in columns)
     most, text = questions * (1 + given.size.tokens // _LEAST_SENTENCE), questions * given.size.tokens
-    return [CallCost(least=0, most=most, words=given.count_turn(TURN), reply=1, most_text=text)]
+    return [CallCost(least=0, most=most, words=given.count_turn(TURN), reply=1, text=text)]
 
 
 def list_section_calls(given: CostInputs, request: TableRequest, most: int) -> CallCost:
@@ -362,8 +362,7 @@ def list_section_calls(given: CostInputs, request: TableRequest, most: int) -> C
         words=words + given.model.template_tokens,
         reply=find_room(request, given.model, given.plan).reply,
         memory=given.plan.memory_tokens,
-        least_text=given.size.tokens,
-        most_text=_TRIES * given.size.tokens,
+        text=_TRIES * given.size.tokens,
     )
 
 

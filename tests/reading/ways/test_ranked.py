@@ -157,7 +157,7 @@ def test_the_estimate_counts_embeddings():
     cost = estimate_cost(TextDocument(TEXT), QUESTION, model, PLAN, "ranked+edits")
     spent = sum((event.conversation.reply.usage for event in read(model=model)), Usage())
     assert cost.least_calls <= spent.calls <= cost.calls
-    assert cost.least_prompt_tokens <= spent.prompt_tokens <= cost.prompt_tokens
+    assert spent.prompt_tokens <= cost.prompt_tokens
 
 
 HEADED = "".join(f"## Page {n}\n\nThe wheel of page {n} was green. {'It turned. ' * 8}\n\n" for n in range(60))

@@ -209,19 +209,19 @@ async def _iterate(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerat
 def _list_refine_calls(given: CostInputs) -> list[CallCost]:
     memory, most, text = given.plan.memory_tokens, max(1, given.size.chunks), given.size.tokens
     words = max(given.count_baseline(name) for name in ("refine", _find_first_template(given.prompts), "whole"))
-    return [CallCost(least=most, most=most, words=words, reply=memory, memory=memory, least_text=text, most_text=text)]
+    return [CallCost(least=most, most=most, words=words, reply=memory, memory=memory, text=text)]
 
 
 def _list_map_reduce_calls(given: CostInputs) -> list[CallCost]:
     """Return a call for each chunk, those that shorten notes together, and the answer from all of them."""
     chunks, tokens, memory = given.size.chunks, given.size.tokens, given.plan.memory_tokens
     words = given.count_baseline("map")
-    notes = CallCost(least=chunks, most=chunks, words=words, reply=memory, least_text=tokens, most_text=tokens)
+    notes = CallCost(least=chunks, most=chunks, words=words, reply=memory, text=tokens)
     # Each call that shortens notes makes one of two at least, so all together read each note twice at most.
     room, words = chunks * memory, given.count_baseline("collapse")
-    shorten = CallCost(least=0, most=max(0, chunks - 1), words=words, reply=memory, most_text=2 * room)
+    shorten = CallCost(least=0, most=max(0, chunks - 1), words=words, reply=memory, text=2 * room)
     words = given.count_baseline("combine")
-    answer = CallCost(least=1, most=1, words=words, reply=given.plan.answer_tokens, most_text=room)
+    answer = CallCost(least=1, most=1, words=words, reply=given.plan.answer_tokens, text=room)
     return [notes, shorten, answer]
 
 

@@ -212,13 +212,10 @@ def _count_one_call(template: str, *, has_text: bool = True) -> Callable[[CostIn
     """Return a function that lists the one call of a way whose prompt holds what fits of the document."""
 
     def list_calls(given: CostInputs) -> list[CallCost]:
-        reply, least, most = given.plan.answer_tokens, 0, 0
+        reply, text = given.plan.answer_tokens, 0
         if has_text:
-            most = min(given.size.tokens, text_budget(given.question, given.model, given.plan, template, reply))
-            # What is chosen of a longer document ends where a passage does.
-            least = most if most == given.size.tokens else most // 2
-        words = given.count_baseline(template)
-        return [CallCost(least=1, most=1, words=words, reply=reply, least_text=least, most_text=most)]
+            text = min(given.size.tokens, text_budget(given.question, given.model, given.plan, template, reply))
+        return [CallCost(least=1, most=1, words=given.count_baseline(template), reply=reply, text=text)]
 
     return list_calls
 
@@ -234,8 +231,7 @@ def _list_embedding_calls(given: CostInputs) -> list[CallCost]:
         most=1 + -(-most // TEXTS_OF_REQUEST),
         words=given.question_tokens,
         reply=0,
-        least_text=tokens // 2,
-        most_text=2 * tokens,
+        text=2 * tokens,
     )
     return [embedding, *_count_one_call("passages")(given)]
 

@@ -172,9 +172,7 @@ class ComposedWay:
         again = min(chunks, self.review.count(chunks)) if self.review else 0
         calls += self._list_writes(given, 0, again, text=again * plan.chunk_tokens)
         calls += self._list_writes(given, 0, merges, text=merges * plan.memory_tokens)
-        calls.append(given.answering())
-        # The smaller questions may be fewer than there is room for.
-        return [replace(call, slack=plan.question_tokens) for call in calls] if self.preface else calls
+        return [*calls, given.answering()]
 
     def _list_writes(self, given: CostInputs, least: int, most: int, *, text: int) -> list[CallCost]:
         """Return the calls that write memories: short ones where a part can, and rewriting if those come to nothing."""
@@ -183,7 +181,7 @@ class ComposedWay:
         rewriting = given.rewriting(layout, least=least, most=most, text=text)
         if self.writer is None:
             return [rewriting]
-        return [*self.writer.shorten(given, rewriting), replace(rewriting, least=0, least_text=0)]
+        return [*self.writer.shorten(given, rewriting), replace(rewriting, least=0)]
 
     async def __call__(
         self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()

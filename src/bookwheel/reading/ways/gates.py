@@ -165,8 +165,7 @@ def holds_name(text: str, question: str, memory: str) -> bool:
 
 def _estimate_judgements(given: CostInputs, least: int, most: int) -> CallCost:
     words, memory = given.count_turn("judge"), given.plan.memory_tokens
-    least_text, text = given.share_tokens(least), given.size.tokens
-    return CallCost(least=least, most=most, words=words, reply=1, memory=memory, least_text=least_text, most_text=text)
+    return CallCost(least=least, most=most, words=words, reply=1, memory=memory, text=given.size.tokens)
 
 
 def _estimate_own(given: CostInputs, least: int, most: int) -> CallCost:

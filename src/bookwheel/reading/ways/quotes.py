@@ -290,23 +290,22 @@ def _list_calls(given: CostInputs) -> list[CallCost]:
         most=scored,
         words=given.count_turn("about"),
         reply=given.question_tokens + 1,
-        least_text=given.share_tokens(scored),
-        most_text=given.size.tokens if scored else 0,
+        text=given.size.tokens if scored else 0,
     )
     # Fewer windows than are looked for have a word of the question: then other chunks give any of theirs.
     others = WINDOWS * (min(chunks, _MOST_CHUNKS) - 1)
     most = max(WINDOWS, _SEARCHED, _SEARCHED - 1 + others) if plan.enough_gain else WINDOWS * chunks
-    windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
+    windows = replace(score, least=0, most=most, text=most * (plan.memory_tokens // 2))
     # Once without any text.
-    choice = replace(windows, least=1, most=1, most_text=0)
+    choice = replace(windows, least=1, most=1, text=0)
     calls = [score, windows, choice, given.answering()]
     if asks_judgements(plan, given.prompts):
         # Of each window that comes into the memory.
         judged = replace(windows, words=given.count_turn("answers"), reply=1)
         # Of a second passage together with the best one.
         both = MEASURED
-        pairs = replace(windows, most=both, most_text=both * plan.memory_tokens)
-        calls += [judged, pairs, replace(judged, most=JUDGED, most_text=JUDGED * plan.memory_tokens)]
+        pairs = replace(windows, most=both, text=both * plan.memory_tokens)
+        calls += [judged, pairs, replace(judged, most=JUDGED, text=JUDGED * plan.memory_tokens)]
     return calls
 
 

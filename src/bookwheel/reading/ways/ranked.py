@@ -266,7 +266,7 @@ def _list_ranking_calls(given: CostInputs) -> list[CallCost]:
     most = 3 + 4 * given.size.tokens // _find_passage_tokens(given.plan)
     text = given.size.tokens + given.question_tokens
     # Another tokenizer counts these.
-    return [CallCost(least=2, most=most, words=0, reply=0, least_text=given.size.tokens // 2, most_text=2 * text)]
+    return [CallCost(least=2, most=most, words=0, reply=0, text=2 * text)]
 
 
 _EXIT: Final = Exit(leave=leave_early, list_calls=_list_exit_calls)

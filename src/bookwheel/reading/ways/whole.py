@@ -89,8 +89,7 @@ def _measure(document: Document, question: str, model: Model, plan: Plan) -> Doc
 
 
 def _list_calls(given: CostInputs) -> list[CallCost]:
-    tokens = given.size.tokens
-    return [CallCost(least=1, most=1, words=0, reply=given.plan.answer_tokens, least_text=tokens, most_text=tokens)]
+    return [CallCost(least=1, most=1, words=0, reply=given.plan.answer_tokens, text=given.size.tokens)]
 
 
 # Only the question is checked: no chunks are cut, so their size need not fit the window.

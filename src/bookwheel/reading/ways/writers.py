@@ -250,7 +250,7 @@ def _shorten_to_edits(given: CostInputs, rewriting: CallCost) -> list[CallCost]:
     memory = rewriting.memory
     # Numbers before its lines make a memory longer, by half at most.
     edits = replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
-    room = replace(edits, least=0, least_text=0, most_text=0, words=given.count_turn("room"))
+    room = replace(edits, least=0, text=0, words=given.count_turn("room"))
     return [edits, replace(room, most=_ROOM_CALLS * room.most)]
 
 

@@ -40,7 +40,7 @@ from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.fields import list_fields
-from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, measure
+from bookwheel.verdict.measure import Surroundings, contradicts, find_put_off, is_vetoed, measure
 from bookwheel.verdict.parsing import Sentence, parse
 from bookwheel.verdict.search import LocatedSentence, Query, list_blocks, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
@@ -114,6 +114,8 @@ class Finding:
     """Its clauses that have next to nothing of the passages."""
     value: str = ""
     """What is measured of a field of JSON, of which `text` has the name too."""
+    put_off: LocatedSentence | None = None
+    """What says that a value of it holds no longer."""
     is_misplaced: bool = False
     """Its words stand on other lines of the file than it says."""
     choice: Finding | None = None
@@ -215,6 +217,7 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
     chosen = around.choose(claim, asked)
     passages = [around.sentences[at] for at in chosen]
     whole = set().union(*(passage.keys for passage in passages))
+    off = find_put_off(claim, asked, around)
     return Finding(
         text=text,
         copy=copy,
@@ -226,6 +229,7 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         fit=measure_fit(claim, asked, passages),
         missing=tuple(word for word in query.exact if _is_missing(parse(word), whole, asked)),
         unsaid=_list_unsaid(text, whole | asked.keys.keys()),
+        put_off=None if off is None else found[off],
     )
 
 
@@ -257,16 +261,17 @@ def weigh(finding: Finding) -> Judgment:
     supported, answers = load_weights("supported"), load_weights("answers")
     score = supported.weigh(finding.features)
     fit = 0.0 if is_misfit(finding.fit) else answers.weigh(finding.fit)
-    is_denied = finding.features["in all"] >= _LEAST_CONTRADICTED and contradicts(
-        finding.features, is_sure=score >= _LEAST_SURE
+    is_denied = finding.put_off is not None or (
+        finding.features["in all"] >= _LEAST_CONTRADICTED
+        and contradicts(finding.features, is_sure=score >= _LEAST_SURE)
     )
     return Judgment(
         score=score,
         is_supported=score >= supported.threshold
-        and not (is_vetoed(finding.features) or finding.is_misplaced)
+        and not (is_vetoed(finding.features) or finding.is_misplaced or finding.put_off)
         and (finding.choice is None or weigh(finding.choice).is_supported),
         is_denied=is_denied,
-        against=(*finding.passages, *finding.near)[:1],
+        against=tuple(filter(None, (finding.put_off, *finding.passages, *finding.near)))[:1],
         answers=Fit.YES if fit >= answers.threshold else Fit.DOUBTFUL if fit >= _LEAST_FIT else Fit.NO,
     )
 
@@ -298,8 +303,8 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         judge=judgment.judge,
     )
     score, passages = judgment.score if judgment.score is None else round(judgment.score, 4), finding.passages
-    # A model may know what puts a sentence right that stands there word for word.
-    is_put_right = judgment.is_denied and judgment.judge != WORDS
+    # What stands there word for word may be put right elsewhere.
+    is_put_right = judgment.is_denied and (judgment.judge != WORDS or finding.put_off is not None)
     if finding.copy and not is_put_right:
         origin = "" if is_citation(words) else words  # what names its place rests on nothing else
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())

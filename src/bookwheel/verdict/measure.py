@@ -33,6 +33,8 @@ _TIE: Final = 0.001
 # Terms of a short answer, and how much of the question, by what it says, the sentences with the answer have of it.
 _SHORT: Final = 3
 _LEAST_ASKED: Final = 0.3
+# Signs of a figure that two sentences seldom share by chance.
+_LEAST_TELLING: Final = 3
 # Tokens beside a number in which its bound stands.
 _BOUND_WITHIN: Final = 4
 # Of two wordings of one sentence.
@@ -45,6 +47,20 @@ _MONTHS: Final = frozenset(lexicon.MONTH_NAMES)
 # numbers, words out of a larger phrase or in another order, a better place for a short answer.
 _TURNS: Final = ("opposite", "only lost", "unless", "other unit")
 _MISMATCHES: Final = ("not lost", "not added", "hedge added", "said lost", "must can", "other bound")
+# What stands before a value that is put off, and behind one; and what may stand between.
+_PUTS_OFF: Final = (
+    *("not", "no longer", "instead of", "rather than", "in place of", "replaces", "replacing", "supersedes"),
+    *("不 是", "并 非", "而 非", "不 再 是", "不 再 为", "原 为", "原 定", "代 替", "取 代"),
+)
+_IS_PUT_OFF: Final = (
+    *(f"{be} {done}" for be in ("is", "are", "was", "were") for done in ("replaced", "superseded", "cancelled")),
+    *("should read", "should say", "改 为", "改 成", "更 正 为", "变 更 为", "调 整 为"),
+)
+_BETWEEN: Final = frozenset({"the", "a", "an", "about", "around", "on", "at", "in", "by", "约", "于", "在"})
+_MOST_BETWEEN: Final = 3
+_BEFORE: Final = tuple(f" {words}" for words in _PUTS_OFF)
+_BEHIND: Final = tuple(f" {words} " for words in _IS_PUT_OFF)
+_TELLS_BOTH: Final = (*(f"{words} " for words in _BEFORE[1:]), *_BEHIND)
 VETOES: Final = (
     *("foreign number", "foreign names", "other counted", "incomplete", "embedded", "elsewhere", "rival", "turned"),
     *(*_TURNS, *_MISMATCHES),
@@ -140,6 +156,44 @@ def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Senten
             elif others & keys:
                 theirs = max(theirs, share)
     return theirs > mine
+
+
+def find_put_off(claim: Sentence, question: Sentence, around: Surroundings) -> int | None:
+    """Return the place of the sentence that puts off a value of the claim: "by 20 March instead of 15 April"."""
+    own = {
+        term.key: term
+        for term in claim.terms
+        if (term.is_number or term.key in claim.names) and term.key not in question.keys
+    }
+    # What tells both values may say which one holds.
+    if any(words in f" {' '.join(claim.tokens)} " for words in _TELLS_BOTH) or any(
+        _is_put_off(claim, term) for term in own.values()
+    ):
+        return None
+    for at, one in enumerate(around.sentences):
+        places = [term for term in one.terms if term.key in own]
+        off = {term.key for term in places if _is_put_off(one, term) and _is_of_same(claim, own[term.key], one, term)}
+        if off - {term.key for term in places if not _is_put_off(one, term)}:
+            return at
+    return None
+
+
+def _is_put_off(sentence: Sentence, term: Term) -> bool:
+    clause = sentence.clauses[term.clause]
+    at = first = term.at - sum(map(len, sentence.clauses[: term.clause]))
+    while first and clause[first - 1] in _BETWEEN:
+        first -= 1
+    before = f" {' '.join(clause[max(0, first - _MOST_BETWEEN) : first])}"
+    behind = f" {' '.join(clause[at + 1 : at + 1 + 2 * _MOST_BETWEEN])} "
+    return before.endswith(_BEFORE) or any(words in behind for words in _BEHIND)
+
+
+def _is_of_same(claim: Sentence, mine: Term, other: Sentence, theirs: Term) -> bool:
+    """Tell if two equal terms are of one thing: what they count is alike, or what else the sentences say."""
+    counted, others = claim.find_counted(mine)[:1], other.find_counted(theirs)
+    if counted and others and counted[0] not in others:
+        return False
+    return len(mine.key) > _LEAST_TELLING or len(claim.keys.keys() & other.keys.keys()) > 1
 
 
 def is_vetoed(features: Mapping[str, float]) -> bool:

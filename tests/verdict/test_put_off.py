@@ -1,0 +1,58 @@
+"""A value that the document puts off elsewhere is called contradicted, by the sentence that puts it off."""
+
+import pytest
+
+from bookwheel.claims import Verdict
+from bookwheel.documents.opening import TextDocument
+from bookwheel.verdict.judge import judge_answer
+
+MINUTES = """The kiln is hired until 31 March 2027. The store holds about 42,000 tiles. Mr Aldous has the key.
+
+Clay is delivered on 15 April. Racks 2 and 3 are swept.
+
+1. The words "until 31 March 2027" are replaced by "until 30 September 2028".
+2. The tiles were counted again: 46,500, not 42,000.
+3. Clay comes by 20 March instead of 15 April. The words "racks 2 and 3" are replaced by "racks 2, 3 and 5".
+4. The key is with Ms Brandt, no longer with Mr Aldous.
+
+窑炉由陶艺社管理，押金为4000元。押金不是4000元，而是5000元。"""
+
+
+def judge(question, answer, text=MINUTES):
+    """Return the verdict on a sentence, and what is shown against it."""
+    evidence, (claim,) = judge_answer(answer, question, (), TextDocument(text))
+    return claim.verdict, [evidence[number].quote for number in claim.against]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "against"),
+    [
+        ("Until when is the kiln hired?", "The kiln is hired until 31 March 2027.", "30 September 2028"),
+        ("How many tiles are there?", "About 42,000 tiles", "46,500"),
+        ("When does the clay come?", "15 April", "20 March"),
+        ("押金是多少？", "押金为4000元。", "5000元"),
+    ],
+)
+def test_a_value_that_is_put_off_is_contradicted_by_what_puts_it_off(question, answer, against):
+    verdict, shown = judge(question, answer)
+    assert verdict is Verdict.CONTRADICTED
+    assert against in shown[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Until when is the kiln hired?", "It is hired until 30 September 2028."),
+        ("How many tiles are there?", "46,500, not 42,000."),
+        ("When did the clay come at first?", "On 15 April, which 20 March replaces."),
+        # The one that holds now has the value too.
+        ("Which racks are swept?", "Racks 2, 3 and 5"),
+    ],
+)
+def test_what_tells_both_or_the_newer_value_is_not(question, answer):
+    assert judge(question, answer)[0] is not Verdict.CONTRADICTED
+
+
+def test_a_bound_or_another_thing_is_not_put_off():
+    text = "The hall seats 120 people. Not more than 120 may stand in the yard. The fee is 30 euros, not 120 dollars."
+    assert judge("How many people does the hall seat?", "The hall seats 120 people.", text)[0] is Verdict.QUOTED

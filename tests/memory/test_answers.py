@@ -104,8 +104,8 @@ async def test_the_line_above_a_text_is_no_evidence(session, begin):
 
 def test_no_message_is_cut_from_the_line_that_says_whose_it_is() -> None:
     chat = "\n\n".join(f"2025-02-14 09:{at:02}:00 王{'芳敏'[at % 2]}\n{'草莓两盒' * (at % 7 + 1)}" for at in range(60))
-    for is_quoted in (False, True):
-        passages = [words for _, words in cut_passages(chat, is_quoted=is_quoted)]
+    for is_short in (False, True):
+        passages = [words for _, words in cut_passages(chat, is_short=is_short)]
         assert len(passages) > 1
         assert "".join(passages) == chat
         assert all(words.startswith("2025-") and "草莓" in words.strip().splitlines()[-1] for words in passages)

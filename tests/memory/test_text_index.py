@@ -74,6 +74,17 @@ async def test_blocks_change_nothing_of_what_is_found(session, begin, monkeypatc
     assert not any("400" in words for _, words, _ in in_blocks[-1])
 
 
+async def test_a_small_chunk_holds_passages_of_several_texts(session, begin):
+    opened = await begin(session)
+    lines = "\n\n".join(f"{name}: nothing new, the shed is dry and the path swept." for name in ("Ada", "Bo", "Cy") * 3)
+    for year in range(2021, 2025):
+        await append(
+            opened, f"{lines}\n\nThe warden of {year} is Dee.\n\n{lines}", source=f"{year}", at=f"{year}-01-01"
+        )
+    opened = replace(opened, record=replace(opened.record, plan=replace(opened.record.plan, chunk_tokens=450)))
+    assert len({source for source, words, _ in find(opened, "Who is warden?") if "warden" in words}) > 2
+
+
 async def test_no_byte_of_a_forgotten_word_stays_in_the_index(session, begin, journal):
     opened = await begin(session)
     await fill(opened, 3)
@@ -112,9 +123,7 @@ async def test_a_full_block_is_kept_by_the_append_that_fills_it(session, begin, 
     opened = await begin(session)
     await fill(opened, 4)
     assert count_blocks(journal) in {0, 1}
-    found, total = opened.index.find(
-        opened.tables, opened.record.number, QuestionWords("key1 ?"), None, is_quoted=False
-    )
+    found, total = opened.index.find(opened.tables, opened.record.number, QuestionWords("key1 ?"), None, is_short=True)
     assert ([place.text for place in found], total) == ([4, 1], 4)
 
 

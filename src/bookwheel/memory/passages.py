@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Characters of a passage of a text. A sign of Chinese says what several letters say, and is a token of its own.
 _PASSAGE: Final = {"en": 1200, "zh": 400}
 # Who quotes needs few words around an answer, and passages of many dates.
-_QUOTED: Final = 4
+_SHORT: Final = 4
 _ASKS: Final = ("?", "？")
 # Two different lines above a mail's own words, and a blank one: a single line may be of any text.
 _NAMES: Final = r"(?:From|To|Cc|Date|Subject|发件人|收件人|主题|日期)"
@@ -239,16 +239,16 @@ def leave_out_repeated(passages: Sequence[MemoryPassage]) -> list[MemoryPassage]
     return left
 
 
-def cut_passages(content: str, *, is_quoted: bool = False) -> Iterator[tuple[int, str]]:
+def cut_passages(content: str, *, is_short: bool = False) -> Iterator[tuple[int, str]]:
     """Yield the passages of a text, cut where a line is empty, else at line ends, where there are any.
 
     So a message keeps the line above it, which has who says it and when.
     """
-    start, size = 0, _PASSAGE[language_of(content[: _PASSAGE["en"]])] // (_QUOTED if is_quoted else 1)
+    start, size = 0, _PASSAGE[language_of(content[: _PASSAGE["en"]])] // (_SHORT if is_short else 1)
     while start < len(content):
         end = min(len(content), start + size)
         if end < len(content):
-            least = start + size // (_QUOTED if is_quoted else 2)
+            least = start + size // (_SHORT if is_short else 2)
             ends = (found + len(mark) for mark in ("\n\n", "\n") if (found := content.rfind(mark, least, end)) > 0)
             end = next(ends, end)
         if content[start:end].strip():

@@ -65,14 +65,14 @@ class _TextBlock:
         self.spans = array("I")
         self.words: WordIndex | PackedWords = WordIndex()
 
-    def add(self, text: MemoryText, content: str, *, is_quoted: bool, until: datetime | None = None) -> None:
+    def add(self, text: MemoryText, content: str, *, is_short: bool, until: datetime | None = None) -> None:
         """Look through the next text, up to a time; no passage has words of two days, and none only asks."""
         self.texts.append(text)
         assert isinstance(self.words, WordIndex)
         days = list_days(text, content, until)
         for day in reversed(days):
             self.days.append((text.number, text.at, days[0].since, day.at))
-            for start, words in cut_passages(content[day.start : day.end], is_quoted=is_quoted):
+            for start, words in cut_passages(content[day.start : day.end], is_short=is_short):
                 if not only_asks(words):
                     at = day.start + start
                     self.spans.extend((len(self.days) - 1, at, at + len(words)))
@@ -138,14 +138,14 @@ class TextIndex:
         self._changing = threading.Lock()
 
     def find(
-        self, tables: MemoryTables, memory: int, asked: QuestionWords, until: datetime | None, *, is_quoted: bool
+        self, tables: MemoryTables, memory: int, asked: QuestionWords, until: datetime | None, *, is_short: bool
     ) -> tuple[list[FoundPlace], int]:
         """Return the passages up to a time with some words of a question, or all if none has any; and how many all are.
 
         Those of the newest texts come first, of one text those of its newest day.
         """
         with self._take_newest():
-            blocks = self._refresh(tables, memory, is_quoted=is_quoted)
+            blocks = self._refresh(tables, memory, is_short=is_short)
             searched: list[tuple[_TextBlock, datetime | None]] = [(block, until) for block in blocks]
             days = [day for block in blocks for day in block.days] if until else []
             # Of texts that began before the time and went on after it.
@@ -153,17 +153,17 @@ class TextIndex:
             if numbers:
                 cut = _TextBlock()
                 for number, content in tables.load_texts(memory, numbers):
-                    cut.add(tables.find_text(memory, number), content, is_quoted=is_quoted, until=until)
+                    cut.add(tables.find_text(memory, number), content, is_short=is_short, until=until)
                 searched.append((cut, None))
             found = [place for block, limit in searched for place in block.find(asked.stems, limit)]
             found = found or [place for block, limit in searched for place in block.list_all(limit)]
             found.sort(key=lambda place: (place.instant, place.text), reverse=True)
             return found, sum(block.count(limit) for block, limit in searched)
 
-    def keep(self, tables: MemoryTables, memory: int, *, is_quoted: bool) -> None:
+    def keep(self, tables: MemoryTables, memory: int, *, is_short: bool) -> None:
         """Index what has come since the last block, if it is enough for one; questions then find it there."""
         with self._take_newest():
-            self._refresh(tables, memory, is_quoted=is_quoted)
+            self._refresh(tables, memory, is_short=is_short)
 
     @contextmanager
     def _take_newest(self) -> Generator[None]:
@@ -174,16 +174,16 @@ class TextIndex:
             yield
             self._newest[:] = [self._rest]
 
-    def _refresh(self, tables: MemoryTables, memory: int, *, is_quoted: bool) -> list[_TextBlock]:
+    def _refresh(self, tables: MemoryTables, memory: int, *, is_short: bool) -> list[_TextBlock]:
         """Take what others have kept, and look through the texts that are in no block."""
-        indexes = tables.indexes(memory, name_index("quoted passages" if is_quoted else "passages"))
+        indexes = tables.indexes(memory, name_index("quoted passages" if is_short else "passages"))
         numbers, loose = indexes.list_all()
         kept = dict[int, _TextBlock]()
         for number in numbers:
             block = self._kept.get(number) or unpack_blocks(indexes.load(number), _TextBlock.from_blocks)
             if block is None:  # damaged, or of texts that were forgotten in this moment
                 indexes.drop(number)
-                return self._refresh(tables, memory, is_quoted=is_quoted)
+                return self._refresh(tables, memory, is_short=is_short)
             kept[number] = block
         self._kept = kept
         blocks = list(kept.values())
@@ -195,7 +195,7 @@ class TextIndex:
                 block = _TextBlock()
             new = {text.number: text for text in texts[len(block.texts) :]}
             for number, content in tables.load_texts(memory, list(new)):
-                block.add(new[number], content, is_quoted=is_quoted)
+                block.add(new[number], content, is_short=is_short)
             if is_last and not _is_full(texts):
                 self._rest = block
             else:
@@ -228,12 +228,19 @@ def _parse(at: str) -> datetime:
 _FEW: Final = 400
 # Who quotes weighs the best few windows of any number of chunks; to a small model Chinese is three times the tokens.
 _ROOM: Final = {"en": 1, "zh": 3}
+# Tokens of a chunk that holds a few long passages.
+_FEW_LONG: Final = 1200
+
+
+def _is_short(opened: OpenMemory) -> bool:
+    """Return whether its passages are short: who quotes needs few words around an answer, and one is not enough."""
+    plan = opened.record.plan
+    return plan.chunk_tokens < _FEW_LONG or prompts_for(plan, opened.record.about).quotes
 
 
 def keep_index(opened: OpenMemory) -> None:
     """Keep the words of the texts that have come, where they are enough for a block."""
-    is_quoted = prompts_for(opened.record.plan, opened.record.about).quotes
-    opened.index.keep(opened.tables, opened.record.number, is_quoted=is_quoted)
+    opened.index.keep(opened.tables, opened.record.number, is_short=_is_short(opened))
 
 
 def rank_passages(
@@ -244,15 +251,16 @@ def rank_passages(
     Of a small memory, a model that reads is shown the others too, as far as there is room.
     """
     tables, memory, plan = opened.tables, opened.record.number, opened.record.plan
-    asked, is_quoted = QuestionWords(question), prompts_for(plan, opened.record.about).quotes
+    asked, is_short = QuestionWords(question), _is_short(opened)
+    is_quoted = prompts_for(plan, opened.record.about).quotes
     written = [(one, asked.find(one.words)) for one in _list_written(opened, version)]
-    places, total = opened.index.find(tables, memory, asked, until, is_quoted=is_quoted)
+    places, total = opened.index.find(tables, memory, asked, until, is_short=is_short)
     held = [*(place.held for place in places), *(words for _, words in written)]
     ranked = asked.rank(held, total + len(written))
     ranked = [at for at in ranked if held[at]] or ranked
     found = [places[at] if at < len(places) else written[at - len(places)][0] for at in ranked]
     if not is_quoted and total <= _FEW:
-        everything, _ = opened.index.find(tables, memory, QuestionWords(""), until, is_quoted=is_quoted)
+        everything, _ = opened.index.find(tables, memory, QuestionWords(""), until, is_short=is_short)
         known = {(place.text, place.start) for place in places}
         found += [place for place in everything if (place.text, place.start) not in known]
     chosen, room = list[MemoryPassage](), plan.chunk_tokens * (_ROOM[language_of(question)] if is_quoted else 1)

@@ -65,9 +65,9 @@ def read(judge, *, answer=ANSWER, plan=PLAN, in_words=False, text=TEXT, question
     return asyncio.run(run_reading(reading, TextDocument(text), model)), asked
 
 
-@pytest.mark.parametrize("in_words", [False, True])
-def test_the_models_yes_makes_an_answer_supported_and_green(in_words):
-    ended, asked = read({"supports": "Yes", "denies": "No", "responds": "Yes"}, in_words=in_words)
+@pytest.mark.parametrize(("in_words", "yes"), [(False, "Yes"), (True, "Yes"), (True, "<think>\n\n</think>\n\nYes")])
+def test_the_models_yes_makes_an_answer_supported_and_green(in_words, yes):
+    ended, asked = read({"supports": yes, "denies": "No", "responds": yes}, in_words=in_words)
     assert (ended.verdict, ended.answers, ended.sign) == (Verdict.SUPPORTED, Fit.YES, Sign.GREEN)
     # A word is no probability.
     assert ended.claims[0].score is None if in_words else ended.claims[0].score > 0.9

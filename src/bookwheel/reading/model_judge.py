@@ -17,6 +17,7 @@ from bookwheel.claims import Claim, Evidence, Fit
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Ability, JudgingModel, Model, find_abilities, require_ability
 from bookwheel.plan import Plan, Sampling
+from bookwheel.reading.guards import clean
 from bookwheel.reading.judge_view import MOST_SHOWN, JudgeView
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.types import Message, Step
@@ -154,7 +155,7 @@ class ModelJudge:
         """Return the model's copy of the passage that says otherwise than a sentence."""
         messages = self.prompts.turn("otherwise", section=section, memory=self.write(finding), question=question)
         reply = await self.model.reply(messages, limit=QUOTE_TOKENS, sampling=Sampling(temperature=0.0))
-        return reply.text
+        return clean(reply.text)[0]
 
     async def ask(self, turn: str, section: str, answer: str, question: str) -> float | None:
         """Return the probability of yes to a turn's question; None where the reply is neither yes nor no."""
@@ -173,7 +174,7 @@ class ModelJudge:
     async def _say(self, messages: Sequence[Message], limit: int) -> tuple[float | None, str]:
         """Return 1 or 0 for a reply that begins with yes or no, and what stands behind that word."""
         reply = await self.model.reply(messages, limit=limit, sampling=Sampling(temperature=0.0))
-        text = reply.text.strip(" \n\"'*.")
+        text = clean(reply.text)[0].strip(" \n\"'*.")
         for word, value in zip(self.prompts.options, (1.0, 0.0), strict=True):
             if text.casefold().startswith(word.casefold()):
                 return value, text[len(word) :].strip(" \n\"'*.,:，。：")

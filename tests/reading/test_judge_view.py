@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bookwheel.documents.opening import TextDocument
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan
 from bookwheel.reading.judge_view import JudgeView
+from bookwheel.reading.model_judge import make_judge
 from bookwheel.verdict.judge import examine
 from bookwheel.verdict.sources import PlacedParts
 
@@ -58,3 +61,23 @@ def test_of_a_row_that_has_no_room_the_passages_alone_are_shown():
         shown = show(f"| name | notes |\n|---|---|\n{long}\n{long}\n", answer, "What was the fee of Ada?")
         assert len(shown.encode()) <= 1500
         assert "fee of Ada was 40" in shown or "Ada" not in answer
+
+
+def test_small_sections_leave_the_room_of_section_and_memory():
+    judge = make_judge("Who came?", ScriptedModel("Yes"), Plan(chunk_tokens=100, memory_tokens=900))
+    assert JudgeView(TextDocument(FILLING[:2900]), judge.room).whole
+
+
+CREW = "Ada steers the boat. Bo tars the nets. Cy mends the sail. Dee counts the fish. Eve sells them in Riga."
+
+
+def test_a_sentence_that_two_passages_share_is_shown_once():
+    shown = show(f"{FILLING}\n\n{CREW}\n\n{FILLING}", "Bo tars the nets and Dee counts the fish.", "Who does what?")
+    assert CREW in shown
+
+
+def test_a_passage_of_many_files_stands_below_the_name_of_its_own():
+    files = (f"===== {name} =====\n{name.title()}\n\n{FILLING}\n\n# Claims\n\n{name} pays." for name in ("ada", "bo"))
+    shown = show("\n\n".join(files), "Bo pays.", "Who pays?")
+    assert "bo\nClaims\nbo pays." in shown
+    assert "=====" not in shown

@@ -4,15 +4,19 @@
     then     what the memory took its lines from, and what the question asks about: a later passage may say otherwise
     last     what stands around the first ones, as far as there is room
 
-A line alone seldom says what it is about: each passage stands below its heading, a row below its header.
+A line alone seldom says what it is about: each passage stands below its file and its heading, a row below its header.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
+from bookwheel.text.lines import FILE_HEADER
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.structure import Shape
 from bookwheel.verdict.judge import Finding
@@ -32,6 +36,7 @@ _MOST_LIKE: Final = 10
 _MOST_ASKED: Final = 4
 _MOST_AROUND: Final = 6
 _ROWS_AROUND: Final = 6
+_FILES: Final = re.compile(f"^{FILE_HEADER.pattern}", re.MULTILINE)
 
 
 class JudgeView:
@@ -42,6 +47,9 @@ class JudgeView:
         """The text of a document that is shown whole."""
         self._room = room
         self._index = None if self.whole else _index(document)
+        text = self._index[0].source if self._index else ""
+        self._files = [(header.start(), header[1]) for header in _FILES.finditer(text)]
+        """The files of the text, where it has several: where each begins, and its name."""
         self._asked: dict[str, list[int]] = {}
         """The windows of a question, which all sentences of its answer share."""
 
@@ -50,9 +58,9 @@ class JudgeView:
         if self.whole:
             return self.whole
         bare = (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near)
-        if self._index is None or not len(self._index):
+        if not self._index:
             return _show_bare(bare, self._room)
-        sheet = _Sheet(self._index, self._room)
+        sheet = _Sheet(self._index, self._room, self._files)
         # A row or a line of a log is one window, however long it is.
         if not all(map(sheet.has_room, sheet.find(finding.passages))):
             return _show_bare(bare, self._room)
@@ -86,12 +94,13 @@ class JudgeView:
 class _Sheet:
     """Windows of a text that fit a room together; those of one heading stand below it once."""
 
-    def __init__(self, index: PassageIndex, room: int) -> None:
+    def __init__(self, index: PassageIndex, room: int, files: Sequence[tuple[int, str]]) -> None:
         self._index = index
         self._room = room
         self._starts = index.starts
+        self._files = files
         self._taken: dict[int, Window] = {}
-        self._leads: set[tuple[tuple[int, int], ...]] = set()
+        self._leads: set[tuple[str, ...]] = set()
 
     def find(self, passages: Iterable[LocatedSentence]) -> Iterator[int]:
         """Yield the places of the windows in which passages begin."""
@@ -104,27 +113,34 @@ class _Sheet:
             window = self._index[at]
             self._room -= self._measure(window)
             self._taken[at] = window
-            self._leads.add(window.lead_spans)
+            self._leads.add(self._list_leads(window))
 
     def has_room(self, at: int) -> bool:
         return self._measure(self._index[at]) <= self._room
 
     def _measure(self, window: Window) -> int:
-        leads = () if window.lead_spans in self._leads else window.leads
-        return sum(map(_measure, (*leads, window.text)))
+        leads = self._list_leads(window)
+        return sum(map(_measure, (*(() if leads in self._leads else leads), window.text)))
+
+    def _list_leads(self, window: Window) -> tuple[str, ...]:
+        """Return the file of a window, where the text has several, and what leads it in there."""
+        file = bisect_right(self._files, window.start, key=itemgetter(0)) - 1
+        return tuple(dict.fromkeys((self._files[file][1], *window.leads))) if file >= 0 else window.leads
 
     def write(self) -> str:
-        """Return the windows in order, each run of one heading below it."""
-        blocks, last = list[str](), tuple[tuple[int, int], ...]()
+        """Return the windows in order, each run of one heading below it; what two of them share is written once."""
+        blocks, last, end = list[str](), tuple[str, ...](), 0
         for at, window in sorted(self._taken.items()):
-            before = self._taken.get(at - 1)
-            if before is not None and window.lead_spans == before.lead_spans:
+            leads = self._list_leads(window)
+            if window.start < end:
+                blocks[-1] += f" {replace(window, start=end).text}"
+            elif blocks and leads == last and at - 1 in self._taken:
                 blocks[-1] += f"\n{window.text}"
-            elif blocks and window.lead_spans and window.lead_spans == last:
+            elif blocks and leads and leads == last:
                 blocks[-1] += f"\n…\n{window.text}"
             else:
-                blocks.append("\n".join((*window.leads, window.text)))
-            last = window.lead_spans
+                blocks.append("\n".join((*leads, window.text)))
+            last, end = leads, window.end
         return "\n\n".join(blocks)
 
 

@@ -98,7 +98,8 @@ def _locate(quotes: Sequence[str], parts: PlacedParts) -> tuple[LocatedSentence,
 
 def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRESHOLD) -> ModelJudge:
     """Return the model as a judge in the language of a question."""
-    room = min(MOST_SHOWN, _TOKEN_BYTES * plan.chunk_tokens)
+    # As much as a prompt has of section and memory, which this one has none of.
+    room = min(MOST_SHOWN, _TOKEN_BYTES * (plan.chunk_tokens + plan.memory_tokens))
     return ModelJudge(model=model, prompts=prompts_for(plan, question), threshold=threshold, room=room)
 
 

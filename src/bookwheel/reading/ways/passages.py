@@ -82,8 +82,8 @@ _ALIKE: Final = 0.78
 _LEAST_FUZZY: Final = 5
 _FEW: Final = 3
 _SHAPES: Final = tuple(Shape)
-# Where a heading right below another one begins.
-_BELOW: Final = re.compile(r"\n(?=\s*#{1,6}\s)")
+# Where a heading right below another one begins, or below the name of a file.
+_BELOW: Final = re.compile(r"\n(?=\s*#{1,6}\s)|(?<= =====)\n")
 _HEADING_MARKS: Final = re.compile(r"^(?:#{1,6}\s+|\*\*(?=[^*]*\*\*$)|=+\s+)|(?<=[^*])\*\*$|\s+=+$")
 # Numbers of a window: its span, its shape, two leads.
 _FIELDS: Final = 7

@@ -8,14 +8,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError, LostWrites
-from bookwheel.journal import Journal, files
+from bookwheel.journal import Journal
 from bookwheel.journal.damage import repair
 from bookwheel.journal.listing import list_rows
 from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion, VersionKind
@@ -328,21 +328,6 @@ def test_a_damaged_row_of_a_memory_is_named_refused_and_left_out(remembered, upd
             assert [text.number for text in journal.memories.list_waiting(1)] == [2]
         if read == "find":
             assert journal.memories.list_all() == []
-
-
-def test_a_memory_of_a_journal_without_checksums_gets_them(remembered, tmp_path, monkeypatch) -> None:
-    path = tmp_path / "old.sqlite"
-    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:9])
-    Journal(path).close()
-    with closing(files.connect(path)) as old:
-        old.execute(
-            "INSERT INTO memories (name, about, model, way, plan, limits, created) "
-            "VALUES ('m', 'all', 'scripted', 'sequential', '{}', '{}', '2026')"
-        )
-    monkeypatch.undo()
-    with Journal(path) as journal:
-        assert journal.find_damage() == []
-        assert journal.memories.find("m").about == "all"
 
 
 def test_a_checksum_is_the_one_that_older_journals_have() -> None:

@@ -12,22 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from journal_readings import MILL, QUESTION, begin_reading, read_to_end, step
+from journal_readings import QUESTION, begin_reading, step
 
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, files, journal_path
 from bookwheel.journal.files import SYNCHRONOUS
-from bookwheel.journal.listing import list_rows
 from bookwheel.models.registry import ModelAddress
-from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.types import Memory, Status
+from bookwheel.types import Memory
 
 
 def test_a_journal_of_a_newer_bookwheel_is_refused_by_both_versions(journal):
     with sqlite3.connect(journal.path) as other:
         other.execute("PRAGMA user_version = 99")
     other.close()
-    with pytest.raises(JournalError, match=f"version 99 .* up to {len(files.MIGRATIONS)}.*--journal"):
+    with pytest.raises(JournalError, match=f"version 99 .* up to {files.newest_version()}.*--journal"):
         Journal(journal.path)
 
 
@@ -37,89 +35,32 @@ def test_an_older_journal_is_brought_up_to_date_with_all_that_is_in_it(journal, 
     with Journal(journal.path) as newer:
         assert newer.reading(reading.id).question == QUESTION
     with sqlite3.connect(journal.path) as other:
-        assert other.execute("PRAGMA user_version").fetchone()[0] == len(files.MIGRATIONS)
+        assert other.execute("PRAGMA user_version").fetchone()[0] == files.newest_version()
         assert other.execute("SELECT shelf FROM readings").fetchall() == [(None,)]
     other.close()
 
 
-def test_a_journal_without_addresses_gets_them(tmp_path, monkeypatch):
-    path = tmp_path / "journal.sqlite"
-    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:3])
-    Journal(path).close()
-    with sqlite3.connect(path) as old:
-        old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
-        old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
-        columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
-        values = "'old', 'Who?', 'scripted', 'sequential', 'en', '{}', 'reading', '[]', '', '', '2026'"
-        old.execute(
-            f"INSERT INTO readings (document, calls, prompt_tokens, completion_tokens, seconds, {columns}) "
-            f"VALUES (1, 0, 0, 0, 0.0, {values})"
-        )
-    old.close()
-    monkeypatch.undo()
-    with Journal(path) as journal:
-        assert journal.address_of("old") == ModelAddress(model="scripted")
-        journal.keep_address("old", ModelAddress(model="m", url="http://host/v1"))
-        assert journal.address_of("old").url == "http://host/v1"
+def test_a_journal_from_before_the_first_release_is_refused_and_left_as_it_is(journal):
+    with sqlite3.connect(journal.path) as other:
+        other.execute("PRAGMA user_version = 18")
+    other.close()
+    with pytest.raises(JournalError, match=r"version 18, of a bookwheel before its first release.*--journal"):
+        Journal(journal.path)
 
 
-def test_a_failed_reading_of_a_journal_without_kinds_stays_sound_and_gets_one_when_it_fails_again(
-    tmp_path, monkeypatch
-):
-    path = tmp_path / "journal.sqlite"
-    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:8])
-    Journal(path).close()
-    with closing(files.connect(path)) as old:
-        old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
-        old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
-        columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
-        values = "'old', 'Who?', 'scripted', 'sequential', 'en', '{}', 'failed', '[]', 'no server', '', '2026'"
-        old.execute(
-            f"INSERT INTO readings (document, calls, prompt_tokens, completion_tokens, seconds, {columns}) "
-            f"VALUES (1, 0, 0, 0, 0.0, {values})"
-        )
-    monkeypatch.undo()
-    with Journal(path) as journal:
-        reading = journal.reading("old")
-        assert (reading.error, reading.error_kind) == ("no server", "")
-        asyncio.run(journal.end(replace(reading, error_kind="Unreachable")))
-        assert journal.reading("old").error_kind == "Unreachable"
-    assert [row.error_kind for row in list_rows(path)] == ["Unreachable"]
-
-
-def test_steps_of_a_journal_without_findings_stay_sound_and_later_ones_have_them(tmp_path, monkeypatch):
-    path = tmp_path / "journal.sqlite"
-    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:6])
-    Journal(path).close()
-    with closing(files.connect(path)) as old:
-        old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
-        old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
-        columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
-        values = "'old', 'Who?', 'scripted', 'quotes', 'en', '{}', 'reading', '[]', '', '', '2026'"
-        old.execute(
-            f"INSERT INTO readings (number, document, calls, prompt_tokens, completion_tokens, seconds, {columns}) "
-            f"VALUES (1, 1, 0, 0, 0, 0.0, {values})"
-        )
-        old.execute(
-            "INSERT INTO steps (reading, step, start, stop, tokens, sources, pages, memory, memory_tokens, flags, reply, "
-            "finish, calls, prompt_tokens, completion_tokens, seconds, score) "
-            "VALUES (1, 0, 0, 9, 3, '[]', '[]', 'notes', 1, '[]', 'notes', 'stop', 1, 1, 1, 0.5, 0.25)"
-        )
-    monkeypatch.undo()
-    later = replace(step(1, before="notes"), ranking=(0.5,))
-    with Journal(path) as journal:
-        asyncio.run(journal.add_step("old", later))
-        first, second = journal.steps("old")
-        assert (first.score, first.ranking, first.lines, first.choice) == (0.25, (), (), None)
-        assert second.ranking == (0.5,)
-    with sqlite3.connect(path) as damaged:
+def test_what_is_known_of_a_step_is_sealed_with_it(journal):
+    reading = begin_reading(journal)
+    asyncio.run(journal.add_step(reading.id, step(0)))
+    asyncio.run(journal.add_step(reading.id, replace(step(1, before="notes"), ranking=(0.5,))))
+    assert [one.ranking for one in journal.steps(reading.id)] == [(), (0.5,)]
+    with sqlite3.connect(journal.path) as damaged:
         damaged.create_function("checksum", -1, lambda *_: 0)
         for trigger in ("steps_check_old", "steps_seal_changed"):
             damaged.execute(f"DROP TRIGGER {trigger}")
         damaged.execute("UPDATE steps SET findings = '{\"ranking\": [0.75]}' WHERE step = 1")
     damaged.close()
-    with Journal(path) as journal, pytest.raises(JournalError, match=r"step 1 .* is damaged"):
-        list(journal.steps("old"))
+    with pytest.raises(JournalError, match=r"step 1 .* is damaged"):
+        list(journal.steps(reading.id))
 
 
 def test_an_address_is_kept_and_forked_without_its_secrets(journal):
@@ -188,24 +129,6 @@ def test_a_database_of_something_else_is_not_looked_at(tmp_path):
     sqlite3.connect(tmp_path / "other.sqlite").execute("CREATE TABLE readings (id)").connection.close()
     with pytest.raises(JournalError, match="not a journal of this version"):
         Journal(tmp_path / "other.sqlite", read_only=True).readings()
-
-
-def test_a_journal_from_before_opens_and_its_interrupted_reading_ends_like_the_whole_one(tmp_path):
-    path = tmp_path / "journal.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.executescript((Path(__file__).parent / "journal-version-1.sql").read_text(encoding="utf-8"))
-    connection.close()
-    with Journal(path) as journal:
-        whole, half = journal.reading("ba9876543210"), journal.reading("0123456789ab")
-        assert (whole.status, whole.answer.text) == (Status.ANSWERED, "Ramelli signed the plan of the mill.")
-        assert (half.status, len(half.steps)) == (Status.READING, 2)
-        assert (whole.claims, whole.verdict, whole.document.notes) == ((), None, ())
-        document = journal.document_of(half.id)
-        assert document.slice(0, document.length) == MILL.text
-        resumed = asyncio.run(read_to_end(journal, half, document, ScriptedModel(keyword_reader)))
-        assert [step.after for step in resumed.steps] == [step.after for step in whole.steps]
-        assert journal.reading(half.id).answer.text == whole.answer.text
-        assert {step.score for step in journal.reading(half.id).steps} == {None}
 
 
 def test_a_commit_waits_for_the_disk(tmp_path, monkeypatch):

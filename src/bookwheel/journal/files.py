@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from bookwheel.errors import JournalError, LostWrites
-from bookwheel.journal.tables import MIGRATIONS, add_functions, load_text
+from bookwheel.journal.tables import FIRST_VERSION, MIGRATIONS, add_functions, load_text
 
 # Marks an SQLite file as a journal of ours ("BOKW").
 _APPLICATION: Final = 0x424F4B57
@@ -182,7 +182,7 @@ def connect_read_only(path: Path, *, may_have_lost: bool = False) -> sqlite3.Con
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     found = (_read_pragma(connection, "application_id"), _read_pragma(connection, "user_version"))
-    if found != (_APPLICATION, len(MIGRATIONS)):
+    if found != (_APPLICATION, newest_version()):
         raise JournalError(
             f"{path} is not a journal of this version; `bookwheel list --journal {path}` updates an older one"
         )
@@ -230,12 +230,16 @@ def _alphabetize(text: str | bytes) -> bytes:
     return _fold(text).encode("gb18030", "replace")
 
 
+def newest_version() -> int:
+    return FIRST_VERSION + len(MIGRATIONS) - 1
+
+
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = _read_pragma(connection, "user_version")
-    if version > len(MIGRATIONS):
+    if version > newest_version():
         raise JournalError(
             f"the journal {path} has schema version {version} and this bookwheel knows versions up to "
-            f"{len(MIGRATIONS)}: update bookwheel, or name another journal with --journal FILE"
+            f"{newest_version()}: update bookwheel, or name another journal with --journal FILE"
         )
     is_new = version == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     if not is_new and (version == 0 or _read_pragma(connection, "application_id") != _APPLICATION):
@@ -243,7 +247,13 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     if is_new:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
-    for next_version, script in enumerate(MIGRATIONS[version:], version + 1):
+    if 0 < version < FIRST_VERSION:
+        raise JournalError(
+            f"the journal {path} has schema version {version}, of a bookwheel before its first release, and is not "
+            "read any more: move it away, or name another journal with --journal FILE"
+        )
+    done = version - FIRST_VERSION + 1 if version else 0
+    for next_version, script in enumerate(MIGRATIONS[done:], FIRST_VERSION + done):
         connection.executescript(
             f"BEGIN IMMEDIATE; {script} PRAGMA application_id = {_APPLICATION};"
             f"PRAGMA user_version = {next_version}; COMMIT;"

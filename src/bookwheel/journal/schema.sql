@@ -1,17 +1,17 @@
--- The tables of a journal, one script for each version but those that only add checksums (see tables.py).
--- docs/journal.md documents the tables.
+-- The tables of a journal; the triggers that seal their rows are added by tables.py. docs/journal.md documents the tables.
 
--- version 1
 CREATE TABLE texts (
     id INTEGER PRIMARY KEY,
     sha256 TEXT NOT NULL UNIQUE,
     characters INTEGER NOT NULL,
-    kept TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    kept TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    checksum INTEGER
 );
 CREATE TABLE pieces (
     text INTEGER NOT NULL REFERENCES texts(id) ON DELETE CASCADE,
     start INTEGER NOT NULL,
     content BLOB NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (text, start)
 );
 CREATE TABLE documents (
@@ -20,6 +20,8 @@ CREATE TABLE documents (
     name TEXT NOT NULL,
     digest TEXT NOT NULL,
     used INTEGER NOT NULL,
+    notes TEXT NOT NULL DEFAULT '[]',
+    checksum INTEGER,
     UNIQUE (text, name, digest)
 );
 CREATE TABLE places (
@@ -49,7 +51,12 @@ CREATE TABLE readings (
     calls INTEGER NOT NULL,
     prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
-    seconds REAL NOT NULL
+    seconds REAL NOT NULL,
+    claims TEXT NOT NULL DEFAULT '[]',
+    -- the way back to the reading's model, as JSON; NULL where only its name is known
+    address TEXT,
+    error_kind TEXT,
+    checksum INTEGER
 );
 CREATE INDEX readings_document ON readings(document);
 CREATE TABLE steps (
@@ -73,20 +80,13 @@ CREATE TABLE steps (
     seconds REAL NOT NULL,
     record BLOB,
     kept TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    score REAL,
+    findings TEXT,
+    checksum INTEGER,
     PRIMARY KEY (reading, step)
 );
 
--- version 2
-ALTER TABLE steps ADD COLUMN score REAL;
-
--- version 3
-ALTER TABLE readings ADD COLUMN claims TEXT NOT NULL DEFAULT '[]';
-ALTER TABLE documents ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
-
--- version 4: the way back to a reading's model, as JSON; NULL where only its name is known
-ALTER TABLE readings ADD COLUMN address TEXT;
-
--- version 6: names and stars that people give; `owner` is the key of a server, or empty. They go with what they stand on
+-- names and stars that people give; `owner` is the key of a server, or empty. They go with what they stand on
 CREATE TABLE labels (
     owner TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('document', 'reading')),
@@ -102,7 +102,7 @@ CREATE TRIGGER labels_of_texts AFTER DELETE ON texts BEGIN
     DELETE FROM labels WHERE kind = 'document' AND id = old.sha256;
 END;
 
--- version 8: memories that outlive a question; `memory_replays` holds what a forgetting under way has read again
+-- memories that outlive a question; `memory_replays` holds what a forgetting under way has read again
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
     owner TEXT NOT NULL DEFAULT '',
@@ -117,6 +117,7 @@ CREATE TABLE memories (
     texts INTEGER NOT NULL DEFAULT 0,
     characters INTEGER NOT NULL DEFAULT 0,
     newest TEXT NOT NULL DEFAULT '',
+    checksum INTEGER,
     UNIQUE (owner, name)
 );
 CREATE TABLE memory_texts (
@@ -130,6 +131,7 @@ CREATE TABLE memory_texts (
     position INTEGER NOT NULL,
     is_late INTEGER NOT NULL,
     content TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (memory, number)
 );
 CREATE INDEX memory_texts_known ON memory_texts(memory, source, sha256);
@@ -153,6 +155,7 @@ CREATE TABLE memory_versions (
     scores TEXT NOT NULL,
     changes TEXT NOT NULL,
     kept TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (memory, version)
 );
 CREATE INDEX memory_versions_kept ON memory_versions(memory, kept);
@@ -175,6 +178,7 @@ CREATE TABLE memory_replays (
     scores TEXT NOT NULL,
     changes TEXT NOT NULL,
     kept TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (memory, version)
 );
 CREATE TABLE memory_answers (
@@ -185,6 +189,7 @@ CREATE TABLE memory_answers (
     prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
     asked TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (memory, number)
 );
 CREATE TABLE memory_forgets (
@@ -199,20 +204,23 @@ CREATE TABLE memory_forgets (
     replayed INTEGER NOT NULL DEFAULT 0,
     lines INTEGER NOT NULL DEFAULT 0,
     purged INTEGER NOT NULL DEFAULT 0,
+    changed TEXT,
+    checksum INTEGER,
     PRIMARY KEY (memory, number)
 );
 CREATE TABLE memory_follows (
     memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
     source TEXT NOT NULL,
     place TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (memory, source)
 );
 
--- version 10: the number of transactions, which is also noted beside the file once each is on disk (see access.py)
+-- the number of transactions, which is also noted beside the file once each is on disk (see access.py)
 CREATE TABLE commits (count INTEGER NOT NULL);
 INSERT INTO commits VALUES (0);
 
--- version 11: what was computed of a text for one question and serves the next; zlib's own checksum is in `content`
+-- what was computed of a text for one question and serves the next; zlib's own checksum is in `content`
 CREATE TABLE indexes (
     text INTEGER NOT NULL REFERENCES texts(id) ON DELETE CASCADE,
     name TEXT NOT NULL,
@@ -220,7 +228,7 @@ CREATE TABLE indexes (
     PRIMARY KEY (text, name)
 );
 
--- version 12: the files that documents were read from, where they look like more than their text; sha256 is of the bytes
+-- the files that documents were read from, where they look like more than their text; sha256 is of the bytes
 CREATE TABLE originals (
     id INTEGER PRIMARY KEY,
     document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
@@ -236,17 +244,18 @@ CREATE TABLE original_pieces (
     PRIMARY KEY (original, number)
 );
 
--- version 13: rows of a table that a person changed or removed; the replies keep what was found
+-- rows of a table that a person changed or removed; the replies keep what was found
 CREATE TABLE row_edits (
     reading INTEGER NOT NULL REFERENCES readings(number) ON DELETE CASCADE,
     number INTEGER NOT NULL,
     row TEXT NOT NULL,
     cells TEXT,
     made TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (reading, number)
 );
 
--- version 14: documents that somebody put together under a name; `owner` as in labels
+-- documents that somebody put together under a name; `owner` as in labels
 CREATE TABLE collections (
     owner TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -258,7 +267,7 @@ CREATE TRIGGER collections_of_texts AFTER DELETE ON texts BEGIN
     DELETE FROM collections WHERE sha256 = old.sha256;
 END;
 
--- version 15: long tables as they are shown, made of the replies and of what people changed
+-- long tables as they are shown, made of the replies and of what people changed
 CREATE TABLE kept_tables (
     reading INTEGER PRIMARY KEY REFERENCES readings(number) ON DELETE CASCADE,
     made_of TEXT NOT NULL,
@@ -271,7 +280,7 @@ CREATE TABLE kept_rows (
     PRIMARY KEY (reading, number)
 ) WITHOUT ROWID;
 
--- version 16: the pictures of documents, once each, and where they stand; sha256 is of the bytes
+-- the pictures of documents, once each, and where they stand; sha256 is of the bytes
 CREATE TABLE pictures (
     sha256 TEXT PRIMARY KEY,
     content BLOB NOT NULL
@@ -290,12 +299,8 @@ CREATE TABLE document_pictures (
     PRIMARY KEY (document, number)
 );
 CREATE INDEX document_pictures_picture ON document_pictures(picture);
-CREATE TRIGGER pictures_drop_unused AFTER DELETE ON document_pictures BEGIN
-    DELETE FROM pictures WHERE sha256 = old.picture
-        AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture);
-END;
 
--- version 17: the pictures of lasting memories, their bytes beside those of documents, and where pages of a text begin
+-- the pictures of lasting memories, their bytes beside those of documents, and where pages of a text begin
 CREATE TABLE memory_pictures (
     memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
     text INTEGER NOT NULL,
@@ -322,7 +327,6 @@ CREATE TRIGGER memory_texts_drop_pictures AFTER DELETE ON memory_texts BEGIN
     DELETE FROM memory_pictures WHERE memory = old.memory AND text = old.number;
     DELETE FROM memory_pages WHERE memory = old.memory AND text = old.number;
 END;
-DROP TRIGGER pictures_drop_unused;
 CREATE TRIGGER pictures_drop_unused AFTER DELETE ON document_pictures BEGIN
     DELETE FROM pictures WHERE sha256 = old.picture
         AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture)
@@ -334,7 +338,7 @@ CREATE TRIGGER memory_pictures_drop_unused AFTER DELETE ON memory_pictures BEGIN
         AND NOT EXISTS (SELECT 1 FROM memory_pictures WHERE picture = old.picture);
 END;
 
--- version 18: the words of the texts of lasting memories, which go with any change of one of these texts
+-- the words of the texts of lasting memories, which go with any change of one of these texts
 CREATE TABLE memory_indexes (
     id INTEGER PRIMARY KEY,
     memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,

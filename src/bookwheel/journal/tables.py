@@ -4,13 +4,12 @@ SQLite checks the structure of its file, not the values in it. So each row carri
 it, and refuse to change a row whose checksum is wrong already, which would hide the damage. Whoever reads a row checks
 it with `IS_SOUND`. The places of a document have the SHA-256 in `documents.digest`.
 
-A new version is one more script in `MIGRATIONS`; the file's `user_version` counts the scripts that it has run.
+A new version is one more script in `MIGRATIONS`; the file's `user_version` is that of the last script that it has run.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import struct
 import zlib
 from pathlib import Path
@@ -47,7 +46,7 @@ _COLUMNS: Final = {
     "memory_follows": "memory, source, place",
     "row_edits": "reading, number, row, cells, made",
 }
-# Columns that came later. Where one is NULL, as in older rows, the checksum is what it was.
+# Columns that few rows have: where one is NULL, the checksum is that of the others.
 _LATER: Final = {"steps": "findings", "readings": "error_kind", "memory_forgets": "changed"}
 
 
@@ -64,12 +63,8 @@ IS_WHOLE: Final = IS_SOUND | {"memory_texts": f"({IS_SOUND['memory_texts']} AND 
 """The same, with the words of a memory's texts, which take longer to read."""
 
 
-def _add_checksum(table: str) -> str:
-    column = f"ALTER TABLE {table} ADD COLUMN checksum INTEGER;\nUPDATE {table} SET checksum = {_call(table, table)};"
-    return column + _add_triggers(table)
-
-
-def _add_triggers(table: str, later: str = "") -> str:
+def _add_triggers(table: str) -> str:
+    later = _LATER.get(table, "")
     new, old = _call(table, "new", later), _call(table, "old", later)
     columns = f"{_COLUMNS[table]}, {later}" if later else _COLUMNS[table]
     return f"""
@@ -85,25 +80,11 @@ END;
 """
 
 
-def _add_later_column(table: str, kind: str) -> str:
-    names = (f"{table}_{name}" for name in ("seal_new", "check_old", "seal_changed"))
-    drop = "".join(f"DROP TRIGGER {name};\n" for name in names)
-    return f"{drop}ALTER TABLE {table} ADD COLUMN {_LATER[table]} {kind};{_add_triggers(table, _LATER[table])}"
-
-
 _TYPES: Final = {type_: type_.__name__.encode() for type_ in (str, bytes, int, float, bool, type(None))}
-_SCRIPTS: Final = dict(re.findall(r"^-- version (\d+).*\n((?:(?!-- version).*\n)*)", _SQL, re.MULTILINE))
-_ADDED: Final = {
-    5: "".join(_add_checksum(table) for table in _COLUMNS if not table.startswith(("memor", "row_"))),
-    7: _add_later_column("steps", "TEXT"),
-    9: _add_later_column("readings", "TEXT"),
-    10: "".join(_add_checksum(table) for table in _COLUMNS if table.startswith("memor")),
-    13: _add_checksum("row_edits"),
-    19: _add_later_column("memory_forgets", "TEXT"),
-}
-"""What versions add beside their scripts in schema.sql."""
-MIGRATIONS: list[str] = [_SCRIPTS.get(str(version), "") + _ADDED.get(version, "") for version in range(1, 20)]
-"""Script k takes a journal of version k to version k + 1."""
+FIRST_VERSION: Final = 19
+"""Nothing was released with the versions before it."""
+MIGRATIONS: list[str] = [_SQL + "".join(map(_add_triggers, _COLUMNS))]
+"""The first script makes a journal of the first version, and each other one takes it to the next."""
 
 
 def add_functions(connection: sqlite3.Connection) -> None:

@@ -13,6 +13,7 @@ from bookwheel import TextDocument, collect
 from bookwheel.graph.facts import build_graph
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.tables import disagreeing
+from bookwheel.tables.build import _join_rows
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.disagreeing import mark_disagreeing
 from bookwheel.tables.rows import SectionRows
@@ -247,3 +248,48 @@ def test_a_fact_that_is_put_right_holds_no_longer(tmp_path: Path) -> None:
     model = ScriptedModel(tell, plan=PLAN, window=1400)
     graph = build_graph(collect(TextDocument(text), sentence, model=model, journal=tmp_path / "j.sqlite"))
     assert [(fact.object, fact.is_superseded) for fact in graph.facts] == [("46 homes", True), ("64 homes", False)]
+
+
+def mark(sentence: str, *found: tuple[tuple[str | None, ...], str, str]) -> list[str | None]:
+    """Return the values that hold of rows, each with what it corrects and its file: the last cell of each."""
+    rows = [
+        TableRow(
+            id=str(at),
+            cells=cells,
+            places=[Place(quote="", start=at, end=at + 1, step=at, source=source)],
+            is_proven=True,
+            corrects=corrects,
+        )
+        for at, (cells, corrects, source) in enumerate(found)
+    ]
+    columns = TableRequest.parse(sentence).columns
+    joined = _join_rows(rows, columns)
+    mark_disagreeing(joined, columns, [])
+    return [row.cells[-1] for row in joined if not row.is_corrected]
+
+
+def test_names_in_chinese_that_share_signs_are_of_two_people() -> None:
+    found = (
+        (("吴文焕", "吴守信", "雍正元年"), "", "a"),
+        (("吴文炜", "吴守信", "乾隆二年"), "", "a"),
+        (("吴文焕", "吴守信", "雍正三年"), "雍正元年", "a"),
+    )
+    assert mark("每一个人:姓名, 父亲, 卒年", *found) == ["乾隆二年", "雍正三年"]
+
+
+def test_what_is_put_back_as_it_was_holds() -> None:
+    found = (
+        (("labour", "230"), "", "a"),
+        (("labour", "203"), "230", "a"),
+        (("tools", "40"), "", "a"),
+        (("labour", "230"), "203", "a"),
+    )
+    assert mark("every item: what, amount", *found) == ["40", "230"]
+
+
+def test_a_correction_of_another_file_may_stand_before_what_it_puts_right() -> None:
+    notice = (("pages", "46,500"), "42,000", "a-notice.txt")
+    assert mark("every figure: what, number", notice, (("pages", "42,000"), "", "tender.txt")) == ["46,500"]
+    # In one file what follows is the newer.
+    assert mark("every figure: what, number", notice, (("pages", "42,000"), "", "a-notice.txt")) == ["46,500", "42,000"]
+    assert mark("every figure: what, number", notice, (("plans", "42,000"), "", "b.txt")) == ["46,500", "42,000"]

@@ -162,17 +162,21 @@ def _join_rows(rows: Iterable[TableRow], columns: Sequence[Column]) -> list[Tabl
     known: dict[tuple[str, ...], TableRow] = {}
     for row in rows:
         values = tuple(column.fold(value) for column, value in zip(columns, row.cells, strict=True))
-        same = known.setdefault(values, row)
-        if same is row:
-            row.id = blake2s("\x1f".join(values).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
-        else:
-            spans = {(place.start, place.end) for place in same.places}
-            same.corrects = same.corrects or row.corrects
-            same.places += [place for place in row.places if (place.start, place.end) not in spans]
-            if row.is_proven and not same.is_proven:
-                same.is_proven, same.is_seen, same.missing = True, False, ()
-            elif row.is_seen and not same.is_proven:
-                same.is_seen = True
+        row.id = blake2s("\x1f".join(values).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+        same = known.get(values)
+        if same is None:
+            known[values] = row
+            continue
+        spans = {(place.start, place.end) for place in same.places}
+        same.places += [place for place in row.places if (place.start, place.end) not in spans]
+        if row.is_proven and not same.is_proven:
+            same.is_proven, same.is_seen, same.missing = True, False, ()
+        elif row.is_seen and not same.is_proven:
+            same.is_seen = True
+        if row.corrects and not same.corrects:
+            # What is put back as it was holds from here on.
+            same.corrects = row.corrects
+            known[values] = known.pop(values)
     return list(known.values())
 
 
@@ -192,7 +196,7 @@ def apply_edits(table: Table, edits: Mapping[str, tuple[str | None, ...] | None]
 
 
 _LEAST_KEPT: Final = 5_000
-_VERSION: Final = 4
+_VERSION: Final = 5
 """Raised when the same replies make other rows: what was kept before is then made anew."""
 
 

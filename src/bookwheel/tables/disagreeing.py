@@ -6,7 +6,8 @@
 Rows disagree that agree in the key and differ elsewhere; without a key, those that differ in one number or date alone.
 A model that reads that the text puts right what was said before tells so in its row: that row and the one before it
 that it is most like, and differs from, disagree too, however few columns the correction repeats. Where it names a
-number that it puts right, that is a row with this number, or none. What it leaves out stays as it was before.
+number that it puts right, that is a row with this number, or none. What it leaves out stays as it was before. A row of
+another file that has the value it names may stand behind it, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.patterns import compile_late
 from bookwheel.tables.columns import Column, Kind
+from bookwheel.text.matching import UNSPACED
 from bookwheel.text.numbers import list_amounts
 from bookwheel.text.ranking import find_stems
 
@@ -27,6 +30,7 @@ _LEAST_SHARED: Final = 2
 """Other values that two rows must share, so that one number or date in which they differ is a contradiction."""
 _LEAST_ALIKE: Final = 0.5
 """Of the stems of the shorter of two texts, so that they name the same."""
+_UNSPACED_RUN: Final = compile_late(f"[{UNSPACED}]+")
 _MOST_COMPARED: Final = 100
 """Rows that a correction is compared with: of those that share a word of its name, and of those with the value."""
 
@@ -36,19 +40,37 @@ def mark_disagreeing(rows: Sequence[TableRow], columns: Sequence[Column], key: S
     for row in rows:
         row.groups, row.later, row.is_corrected, row.taken = [], None, False, ()
     found = [*_find_contradictions(rows, columns, key)]
-    earlier = _EarlierRows(columns)
-    for row in rows if any(row.corrects for row in rows) else ():
-        if row.corrects and (corrected := _find_corrected(row, earlier.find_like(row), columns)):
-            corrected.is_corrected = True
-            pairs = zip(columns, corrected.held, strict=True)
-            row.taken = tuple(None if cell and _names(one, row.corrects, cell) else cell for one, cell in pairs)
-            found.append([corrected, row])
-        earlier.add(row)
+    for corrected, row in _pair_corrections(rows, columns) if any(row.corrects for row in rows) else ():
+        corrected.is_corrected = True
+        pairs = zip(columns, corrected.held, strict=True)
+        row.taken = tuple(None if cell and _names(one, row.corrects, cell) else cell for one, cell in pairs)
+        found.append([corrected, row])
     for group in found:
         ids = tuple(row.id for row in group)
         for row in group:
             row.groups.append(ids)
             row.later = ids[-1] if row is not group[-1] else row.later
+
+
+def _pair_corrections(rows: Sequence[TableRow], columns: Sequence[Column]) -> Iterator[tuple[TableRow, TableRow]]:
+    """Yield the rows that are put right, each with the row that does it: one before it, or of another file behind it.
+
+    Files come in the order of their names, which says nothing of which is the newer.
+    """
+    seen, waiting = _KnownRows(columns), []
+    for row in rows:
+        if row.corrects:
+            if corrected := _find_corrected(row, seen.find_like(row), columns):
+                yield corrected, row
+            else:
+                waiting.append(row)
+        seen.add(row)
+    for row in waiting:
+        others = [
+            one for one in seen.find_like(row) if not one.corrects and one.places[0].source != row.places[0].source
+        ]
+        if corrected := _find_corrected(row, others, columns, is_named=True):
+            yield corrected, row
 
 
 def _find_contradictions(
@@ -77,7 +99,7 @@ def _differ(rows: Sequence[TableRow], columns: Sequence[Column]) -> bool:
     return any(len({column.fold(row.cells[at]) for row in rows} - {""}) > 1 for at, column in enumerate(columns))
 
 
-class _EarlierRows:
+class _KnownRows:
     """Rows by the words that name them and by their values, so that a correction is compared with few."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
@@ -98,7 +120,7 @@ class _EarlierRows:
         self._rows.append(row)
 
     def find_like(self, row: TableRow) -> list[TableRow]:
-        """Return the earlier rows that may be of the same as a row, or have the value that it puts right."""
+        """Return the known rows that may be of the same as a row, or have the value that it puts right."""
         stems = {("value", stem) for stem in _find_stems(row.corrects)}
         numbers: set[Hashable] = {("value", number) for number in list_amounts(row.corrects)}
         numbers |= {("value", _read_number(column, row.corrects)) for column in self._columns}
@@ -123,12 +145,17 @@ class _EarlierRows:
         return found
 
 
-def _find_corrected(row: TableRow, earlier: Sequence[TableRow], columns: Sequence[Column]) -> TableRow | None:
-    """Return the row before it that a row puts right: most like it, and of those alike the last."""
+def _find_corrected(
+    row: TableRow, others: Sequence[TableRow], columns: Sequence[Column], *, is_named: bool = False
+) -> TableRow | None:
+    """Return the one of other rows that a row puts right: most like it, and of those alike the last.
+
+    With `is_named`, only one with the value that it names.
+    """
     # The first words of a row say what it is of.
     names = next((column for column in columns if column.kind is Kind.TEXT), None)
     best, found = (0, 0), None
-    for one in earlier:
+    for one in others:
         pairs = [
             (column, old, new)
             for column, old, new in zip(columns, one.held, row.cells, strict=True)
@@ -144,10 +171,10 @@ def _find_corrected(row: TableRow, earlier: Sequence[TableRow], columns: Sequenc
         )
         # It names the value that it puts right, or is the same but for one.
         named = [(column, old) for column, old, _ in pairs] if is_ended else differing
-        is_named = any(_names(column, row.corrects, old) for column, old in named)
-        may_be = is_named or (shared >= len(differing) and not list_amounts(row.corrects))
-        if shared and (differing or is_ended) and may_be and (is_named, shared) >= best:
-            best, found = (is_named, shared), one
+        has_value = any(_names(column, row.corrects, old) for column, old in named)
+        may_be = has_value or (not is_named and shared >= len(differing) and not list_amounts(row.corrects))
+        if shared and (differing or is_ended) and may_be and (has_value, shared) >= best:
+            best, found = (has_value, shared), one
     return found
 
 
@@ -183,4 +210,7 @@ def _read_number(column: Column, value: str) -> str | float | None:
 
 @lru_cache(maxsize=1 << 16)
 def _find_stems(text: str) -> frozenset[str]:
-    return frozenset(find_stems(text))
+    """Return the stems of a text's words; where no blanks part them, pairs of signs, as names share single ones."""
+    runs = _UNSPACED_RUN.findall(text)
+    pairs = {run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))}
+    return frozenset(find_stems(_UNSPACED_RUN.sub(" ", text)) | pairs if runs else find_stems(text))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from value_notes import note_values
+from value_notes import note_values, take
 
 from bookwheel.claims import WORDS, Claim, Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
@@ -14,6 +14,7 @@ from bookwheel.memory import asking
 from bookwheel.memory.answers import MemoryAnswer
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
+from bookwheel.memory.editing import edit
 from bookwheel.memory.passages import MemoryPassage, PassageDocument, leave_out_titles
 from bookwheel.memory.text_index import rank_passages
 from bookwheel.models.scripted import keyword_reader
@@ -83,6 +84,19 @@ async def test_what_neither_proves_is_told_by_the_memory_which_knows_the_correct
     await append(opened, "Ada joined in 1961.\nNo, write 1963, says Ada.", source="chat", at="2026-01-01")
     answer = await ask(opened, "Who joined when, and what else?")
     assert (answer.origin, "1963" in answer.answer) == ("memory", True)
+
+
+async def test_a_line_by_hand_holds_though_older_texts_have_more_words_of_the_question(make_session, begin):
+    def reply(messages):
+        day = "18" if "18 July" in take(messages[-1].content, "memory") else "11"
+        return f"\\boxed{{The fair is on {day} July.}}"
+
+    opened = await begin(make_session(reply))
+    await append(opened, "Bea plans and leads the fair. The fair is on 11 July.", source="mail", at="2026-01-01")
+    await edit(opened, "11 July", "18 July", at="2026-01-02")
+    answer = await ask(opened, "When is the fair that Bea leads?")
+    assert (answer.answer, answer.verdict) == ("The fair is on 18 July.", Verdict.BY_HAND)
+    assert [quote.quote for quote in answer.superseded] == ["The fair is on 11 July."]
 
 
 async def test_older_values_are_superseded_and_as_of_goes_back(session, begin):

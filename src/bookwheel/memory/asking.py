@@ -152,17 +152,25 @@ def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
     """Return whether the answer of the whole memory is taken and not that of a few passages.
 
     Notes know what hangs together over several texts, or was put right in another one. So theirs is taken where it says
-    all of the other and more, unless a judge bears the other out alone; and where neither is proved, if it is borne out
-    as far and answers as well.
+    all of the other and more, unless a judge bears the other out alone; where it rests on a line by hand that is newer
+    than all that the other rests on; and where neither is proved, if it is borne out as far and answers as well.
     """
     if noted.newer:
         return False
+    is_by_hand = any(one.verdict is Verdict.BY_HAND for one in noted.claims) and all(map(_is_trusted, noted.claims))
+    if is_by_hand and found.evidence and _find_newest(noted) > _find_newest(found):
+        return True
     if says_more(noted.answer, found.answer):
         return found.verdict not in BORNE_OUT or all(map(_is_trusted, noted.claims))
     known, unproved = {*BORNE_OUT, Verdict.PARTLY, Verdict.BY_HAND}, {Verdict.NOT_FOUND, Verdict.PARTLY}
     is_as_sure = noted.verdict in known or noted.verdict is found.verdict
     answers_as_well = _FITS.index(noted.answers) >= _FITS.index(found.answers)
     return found.verdict in unproved and is_as_sure and answers_as_well
+
+
+def _find_newest(answer: MemoryAnswer) -> datetime:
+    """Return the time of the newest words that an answer rests on."""
+    return max(datetime.fromisoformat(quote.at) for quote in answer.evidence)
 
 
 def _complete(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:

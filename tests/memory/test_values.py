@@ -74,6 +74,15 @@ def test_a_later_line_with_the_words_or_with_a_change_holds(question, entries, v
     assert value in list_newest(entries[0], question, document)[0]
 
 
+def test_a_later_line_by_hand_holds_with_some_of_the_words() -> None:
+    told, written = "Vix asks 3,960 for the gas boiler.", "Vix came: 3,690 for a gas boiler"
+    first, second = gather(told, written).passages[::-1]
+    by_hand = PassageDocument([first, replace(second, text=replace(second.text, number=0))], has_headers=False)
+    question = "What does Vix ask for the gas boiler?"
+    assert list_newest(told, question, by_hand) == [written, told]
+    assert list_newest(told, question, gather(told, written)) == [told]
+
+
 def test_a_later_turn_of_the_same_talk_holds() -> None:
     talk = "[2026-03-01 09:00] Ada: The rent is 500.\n\n[2026-03-01 12:00] Bo: The rent is 550 from May.\n\n"
     assert "550" in list_newest("The rent is 500.", "What is the rent?", gather(talk))[0]

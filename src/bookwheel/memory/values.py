@@ -63,10 +63,12 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
     if home is None or not wanted - names:
         return [best]
     mine, part = _list_stems(best), _PART[language_of(question)]
+    # Who writes by hand puts right.
+    written = {line for one in document.passages if not one.text.number for line in _split_lines(one.words)}
     newest = list[str]()
     for line in _list_later(document, home, home.start + place - home.place):
         found = asked.find(line)
-        is_change = tells_change(line) and part * len(found & wanted) >= len(wanted)
+        is_change = (line in written or tells_change(line)) and part * len(found & wanted) >= len(wanted)
         is_new = bool(_list_stems(line) - mine - asked.stems)
         if is_new and (is_change or wanted <= found) and can_answer(question, line) and not is_title(line, question):
             newest.append(_shorten(line, wanted, mine | asked.stems))

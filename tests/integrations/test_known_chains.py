@@ -50,9 +50,9 @@ def template(name: str, **names: str) -> str:
     """Our template with the places named as LlamaIndex names them, which leaves other braces alone."""
     prompts = prompts_for(PLAN, QUESTION)
     # How many words a reply has room for, as our prompts tell it.
-    said = prompts.baseline(name, question="", room=PLAN.memory_tokens)[-1].content
+    said = prompts.turn(name, question="", room=PLAN.memory_tokens)[-1].content
     (room,) = re.findall(r"in (\d+) words", said) or ("",)
-    text = prompts.baselines[name].replace("{room}", room)
+    text = prompts.turns[name].replace("{room}", room)
     for ours, theirs in names.items():
         text = text.replace(f"{{{ours}}}", f"{{{theirs}}}")
     return text

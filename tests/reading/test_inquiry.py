@@ -39,7 +39,7 @@ def list_prompts(plan, question=QUESTION):
     prompts = prompts_for(plan, question)
     turns = [prompts.update(question, MEMORY, CHUNK, layout) for layout in Layout if layout in prompts.updates]
     asked = {"question": question, "memory": "notes", "section": "Text"}
-    turns += [prompts.answer(question, MEMORY), prompts.baseline("whole", **asked), prompts.turn("judge", **asked)]
+    turns += [prompts.answer(question, MEMORY), prompts.turn("whole", **asked), prompts.turn("judge", **asked)]
     return [turn[-1].content for turn in turns]
 
 

@@ -84,7 +84,7 @@ def test_an_update_says_for_how_many_words_there_is_room(language: str, words: s
 def test_every_prompt_for_an_answer_says_what_to_write_where_the_document_does_not_tell(language: str) -> None:
     """From what a model knows, and to better an answer that is there, nothing is said."""
     prompts = prompts_for(Plan(language=language), QUESTION)
-    templates = {"answer": prompts.answer_template, **prompts.baselines}
+    templates = {"answer": prompts.answer_template, **prompts.turns}
     asked = {name for name, words in templates.items() if "\\boxed{}" in words}
     told = {name for name, words in templates.items() if f"\\boxed{{{prompts.not_found}}}" in words}
     assert asked - told == {"closed-book", "refine"}

@@ -103,10 +103,6 @@ class CostInputs:
         """Return the tokens of the prompt of a turn with the question alone."""
         return self.count_words(self.prompts.turn(name, question=""))
 
-    def count_baseline(self, name: str) -> int:
-        """Return the tokens of another way's prompt with the question alone."""
-        return self.count_words(self.prompts.baseline(name, question=""))
-
     def rewriting(self, layout: Layout, *, least: int, most: int, text: int) -> CallCost:
         """Return the calls that write a memory anew from so many tokens of text."""
         memory = self.plan.memory_tokens

@@ -49,10 +49,9 @@ class Prompts:
     quotes: bool = False
     """The set asks for quotes, so lines that stand neither in the section nor in the notes are dropped."""
     system: str = ""
-    baselines: Mapping[str, str] = field(default_factory=dict)
-    """Templates of the other ways of reading, by name."""
     turns: Mapping[str, str] = field(default_factory=dict)
-    """Templates of the turns that parts of a way add, such as `judge`, `suffices`, `edits` and `about`."""
+    """Templates of all other turns, by name: of other ways of reading, such as `whole` and `refine`, and of parts
+    of ways, such as `judge` and `edits`."""
     options: tuple[str, str] = ("Yes", "No")
     """The words that a judgement chooses between."""
     not_found: str = ""
@@ -83,7 +82,7 @@ class Prompts:
             self.answer_template, question=question, memory=memory.text, section="", tokens=memory.tokens
         )
 
-    def baseline(
+    def turn(
         self,
         name: str,
         *,
@@ -93,24 +92,17 @@ class Prompts:
         tokens: int | None = None,
         room: int = MANY,
     ) -> tuple[Message, ...]:
-        """Return the messages of another way of reading: `whole`, `passages`, `refine`, `map` and so on.
+        """Return the messages of a turn of this name.
 
         `tokens` are those of memory and section, where they have been counted; `room` are those that a reply may have.
         """
-        template = self._find("baselines", "template", name)
+        template = self._find(name)
         return self._messages(template, question=question, memory=memory, section=section, tokens=tokens, limit=room)
 
-    def turn(
-        self, name: str, *, question: str, memory: str = "", section: str = "", room: int = MANY
-    ) -> tuple[Message, ...]:
-        """Return the messages of a turn that a part of a way adds; `room` are the tokens that its reply may have."""
-        template = self._find("turns", "turn", name)
-        return self._messages(template, question=question, memory=memory, section=section, limit=room)
-
-    def _find(self, table: str, kind: str, name: str) -> str:
-        template: str | None = getattr(self, table).get(name)
+    def _find(self, name: str) -> str:
+        template = self.turns.get(name)
         if template is None:
-            raise PromptError(f"the prompt set {self.name} has no {kind} {name!r}; add it under [{table}]")
+            raise PromptError(f"the prompt set {self.name} has no turn {name!r}; add it under [turns]")
         return template
 
     def empty(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
@@ -149,9 +141,9 @@ class Prompts:
         rules, before = part_instructions(asked.earlier) if "instructions" in self.turns else ("", asked.earlier)
         for name, memory in (("instructions", rules), ("earlier", before)):
             if memory:
-                question = _fill(self._find("turns", "turn", name), {"question": question, "memory": memory})
+                question = _fill(self._find(name), {"question": question, "memory": memory})
         if asked.fields:
-            question = _fill(self._find("turns", "turn", "fields"), {"question": question, "section": asked.fields})
+            question = _fill(self._find("fields"), {"question": question, "section": asked.fields})
         return question.strip()
 
     @classmethod
@@ -176,7 +168,6 @@ class Prompts:
             unchanged=str(table.get("unchanged", "")),
             quotes=bool(table.get("quotes", False)),
             system=str(table.get("system", "")),
-            baselines={key: str(template) for key, template in table.get("baselines", {}).items()},
             turns={key: str(template) for key, template in table.get("turns", {}).items()},
             options=(str(table.get("yes", "")), str(table.get("no", ""))),
             not_found=str(table.get("not_found", "")),
@@ -216,14 +207,13 @@ def shipped_prompt_sets() -> frozenset[str]:
 
 @cache
 def _load(name: str, language: str) -> Prompts:
-    """Load a set. What it lacks of baselines, turns and the words of a judgement comes from the standard set."""
+    """Load a set. What it lacks of turns and the words of a judgement comes from the standard set."""
     prompts = _read(name, language)
     if name == "standard":
         return prompts
     standard = _read("standard", language)
     return replace(
         prompts,
-        baselines=prompts.baselines or standard.baselines,
         turns={**standard.turns, **prompts.turns},
         options=prompts.options if all(prompts.options) else standard.options,
         not_found=prompts.not_found or standard.not_found,

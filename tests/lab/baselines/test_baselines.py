@@ -308,8 +308,8 @@ def test_a_prompt_set_without_words_for_a_way_takes_the_standard_ones(tmp_path):
 
 
 def test_a_template_that_no_set_has_is_named():
-    with pytest.raises(PromptError, match=r"\[baselines\]"):
-        prompts_for(PLAN, "Who?").baseline("sideways", question="Who?")
+    with pytest.raises(PromptError, match=r"\[turns\]"):
+        prompts_for(PLAN, "Who?").turn("sideways", question="Who?")
 
 
 def test_text_in_a_document_cannot_close_the_prompts_tags():

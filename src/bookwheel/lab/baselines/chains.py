@@ -24,9 +24,9 @@ from bookwheel.plan import Plan
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import clean, next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
-from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.spec import WaySpec
-from bookwheel.reading.ways.whole import ask_once, baseline_tokens, text_budget
+from bookwheel.reading.ways.whole import ask_once, text_budget, turn_tokens
 from bookwheel.text.chunks import split, split_ahead
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Chunk, Document, Memory, Step
@@ -39,8 +39,7 @@ async def refine(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
     """Yield a step for every chunk but the last, whose reply is the answer."""
-    first = _find_first_template(prompts_for(plan, question))
-    template = baseline_tokens(question, model, plan, first, "whole", "refine")
+    template = turn_tokens(question, model, plan, "begin", "whole", "refine")
     plan.check(model.window, question=check_question(question, model, plan), template=template)
     chunks = split(
         document, model.tokenizer, plan.chunk_tokens, start=done[-1].chunk.end if done else 0, index=len(done)
@@ -51,23 +50,18 @@ async def refine(
         return
     before = done[-1].after if done else Memory.blank(plan.memory_tokens)
     for following in chunks:
-        step = await _refine_step(question, before, chunk, model, plan, first)
+        step = await _refine_step(question, before, chunk, model, plan, "begin")
         yield step
         before, chunk = step.after, following
     # The only chunk of a document is the whole of it.
     yield _to_answer(await _refine_step(question, before, chunk, model, plan, "whole"))
 
 
-def _find_first_template(prompts: Prompts) -> str:
-    """Return the template for the first of several chunks; a set without one of its own introduces it as any text."""
-    return "begin" if "begin" in prompts.baselines else "whole"
-
-
 async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model, plan: Plan, first: str) -> Step:
     """Rewrite the answer so far with one chunk more."""
     prompts = prompts_for(plan, question)
     template = "refine" if chunk.index else first
-    messages = prompts.baseline(
+    messages = prompts.turn(
         template, question=question, memory=before.text, section=chunk.shown, room=plan.memory_tokens
     )
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
@@ -94,7 +88,7 @@ async def map_reduce(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
     """Yield a step for every chunk, one for every collapse of notes, then the answer."""
-    template = baseline_tokens(question, model, plan, "map", "collapse", "combine")
+    template = turn_tokens(question, model, plan, "map", "collapse", "combine")
     plan.check(model.window, question=check_question(question, model, plan), template=template)
     steps = [step for step in done if step.chunk.end > step.chunk.start]
     kept = done[len(steps) :]
@@ -121,7 +115,7 @@ async def map_reduce(
                 yield step
         steps += shorter
         notes = [step.after.text for step in shorter if step.after.text]
-    messages = prompts_for(plan, question).baseline("combine", question=question, memory=_BETWEEN.join(notes))
+    messages = prompts_for(plan, question).turn("combine", question=question, memory=_BETWEEN.join(notes))
     yield conclude(await converse(messages, model, plan.answer_tokens, plan.sampling))
 
 
@@ -159,7 +153,7 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
     """Note what one chunk says about the question."""
     prompts = prompts_for(plan, question)
     conversation = await converse(
-        prompts.baseline("map", question=question, section=chunk.shown, tokens=chunk.tokens, room=plan.memory_tokens),
+        prompts.turn("map", question=question, section=chunk.shown, tokens=chunk.tokens, room=plan.memory_tokens),
         model,
         plan.memory_tokens,
         plan.sampling,
@@ -172,7 +166,7 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
 async def _collapse(question: str, place: Chunk, group: _NoteGroup, model: Model, plan: Plan) -> Step:
     """Shorten notes; when the reply is unusable, keep as much of them as a reply may have."""
     prompts = prompts_for(plan, question)
-    messages = prompts.baseline("collapse", question=question, memory=group.notes.text, room=plan.memory_tokens)
+    messages = prompts.turn("collapse", question=question, memory=group.notes.text, room=plan.memory_tokens)
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     text, tokens, trimmed = trim(group.notes.text, plan.memory_tokens, model.tokenizer)
     fallback = Memory(text=text, tokens=tokens, limit=plan.memory_tokens)
@@ -208,19 +202,19 @@ async def _iterate(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerat
 
 def _list_refine_calls(given: CostInputs) -> list[CallCost]:
     memory, most, text = given.plan.memory_tokens, max(1, given.size.chunks), given.size.tokens
-    words = max(given.count_baseline(name) for name in ("refine", _find_first_template(given.prompts), "whole"))
+    words = max(map(given.count_turn, ("refine", "begin", "whole")))
     return [CallCost(least=most, most=most, words=words, reply=memory, memory=memory, text=text)]
 
 
 def _list_map_reduce_calls(given: CostInputs) -> list[CallCost]:
     """Return a call for each chunk, those that shorten notes together, and the answer from all of them."""
     chunks, tokens, memory = given.size.chunks, given.size.tokens, given.plan.memory_tokens
-    words = given.count_baseline("map")
+    words = given.count_turn("map")
     notes = CallCost(least=chunks, most=chunks, words=words, reply=memory, text=tokens)
     # Each call that shortens notes makes one of two at least, so all together read each note twice at most.
-    room, words = chunks * memory, given.count_baseline("collapse")
+    room, words = chunks * memory, given.count_turn("collapse")
     shorten = CallCost(least=0, most=max(0, chunks - 1), words=words, reply=memory, text=2 * room)
-    words = given.count_baseline("combine")
+    words = given.count_turn("combine")
     answer = CallCost(least=1, most=1, words=words, reply=given.plan.answer_tokens, text=room)
     return [notes, shorten, answer]
 

@@ -215,7 +215,7 @@ def _count_one_call(template: str, *, has_text: bool = True) -> Callable[[CostIn
         reply, text = given.plan.answer_tokens, 0
         if has_text:
             text = min(given.size.tokens, text_budget(given.question, given.model, given.plan, template, reply))
-        return [CallCost(least=1, most=1, words=given.count_baseline(template), reply=reply, text=text)]
+        return [CallCost(least=1, most=1, words=given.count_turn(template), reply=reply, text=text)]
 
     return list_calls
 

@@ -54,17 +54,17 @@ def load_if_fits(document: Document, model: Model, limit: int) -> str | None:
     return first.text if next(chunks, None) is None else None
 
 
-def baseline_tokens(question: str, model: Model, plan: Plan, *templates: str) -> int:
+def turn_tokens(question: str, model: Model, plan: Plan, *templates: str) -> int:
     """Return the tokens of the longest of these prompts with nothing filled in."""
     prompts = prompts_for(plan, question)
-    turns = [prompts.baseline(name, question="") for name in templates]
+    turns = [prompts.turn(name, question="") for name in templates]
     return max(count_messages(turn, model.tokenizer) for turn in turns) + model.template_tokens
 
 
 def text_budget(question: str, model: Model, plan: Plan, template: str, reply: int) -> int:
     """Return how many tokens of text fit beside the question and a reply of that length."""
     tokens = check_question(question, model, plan)
-    words = baseline_tokens(question, model, plan, template)
+    words = turn_tokens(question, model, plan, template)
     # Where the model's window is unknown, it is the one that the plan's own reading needs.
     window = plan.update_tokens(question=tokens, template=words) if model.window is None else model.window
     left = window - words - tokens - reply - (0 if prompts_for(plan, question).quotes else count_turn(model, plan))
@@ -78,13 +78,13 @@ def text_budget(question: str, model: Model, plan: Plan, template: str, reply: i
 
 async def ask_once(question: str, section: str, model: Model, plan: Plan, template: str) -> Answer:
     """Ask the question about the text in one turn."""
-    messages = prompts_for(plan, question).baseline(template, question=question, section=section)
+    messages = prompts_for(plan, question).turn(template, question=question, section=section)
     return conclude(await converse(messages, model, plan.answer_tokens, plan.sampling))
 
 
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
     tokens = model.tokenizer.count(load_whole(document, question, model, plan)) + model.tokenizer.count(question)
-    tokens += baseline_tokens(question, model, plan, "whole")
+    tokens += turn_tokens(question, model, plan, "whole")
     return DocumentSize(chunks=1, tokens=tokens, exact=model.tokenizer.exact)
 
 

@@ -134,14 +134,14 @@ def _redirect(status: int, where: str) -> Callable[[Path], str]:
         words = [Message(role="user", content="secret words")]
 
         async def call_all() -> list[str]:
-            model = OpenAIModel(name="m", base_url=f"http://127.0.0.1:{server.server_port}/v1", deadline=5, retries=0)
+            model = OpenAIModel(name="m", base_url=f"http://127.0.0.1:{server.server_port}/v1", deadline=5)
             embedder = ServerEmbedder("m", model.endpoint)
             said = []
             for call in (
                 lambda: model.reply(words, limit=9, sampling=Sampling()),
                 lambda: model.judge(words, ("Yes", "No")),
                 lambda: embedder.embed(["secret"]),
-                lambda: OpenAIModel.connect("m", base_url=model.endpoint.url, deadline=5, retries=0),
+                lambda: OpenAIModel.connect("m", base_url=model.endpoint.url, deadline=5),
             ):
                 try:
                     await call()

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.companions import accompany
 from bookwheel.configuration import Configuration, Connection, load_configuration, names_chunks
@@ -52,6 +52,9 @@ from bookwheel.types import Document, DocumentInfo, Reading, Status, Usage, WayC
 if TYPE_CHECKING:
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.weights import DownloadProgress
+
+# A server that is there may fail once; a mistyped address is told soon.
+_SECONDS_TO_OPEN: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,7 +337,7 @@ async def open_session(
         with show_download() as progress:
             opened = {**connection.opening, "record_tokens": record_tokens, "may_be_away": may_be_away}
             opening = partial(address.open, **opened, progress=progress)
-            reader = await persist(opening, waits or Patience(seconds=0))
+            reader = await persist(opening, waits or Patience(seconds=_SECONDS_TO_OPEN))
     try:
         yield Session(
             model=accompany(reader),

@@ -223,7 +223,7 @@ def model(server: Faulty) -> Callable[..., OpenAIModel]:
     """A model behind the faulty server, without second tries."""
 
     def make(**settings: Any) -> OpenAIModel:
-        return OpenAIModel(**{"name": "m", "base_url": server.url, "retries": 0, "timeout": 60.0, **settings})
+        return OpenAIModel(**{"name": "m", "base_url": server.url, "timeout": 60.0, **settings})
 
     return make
 

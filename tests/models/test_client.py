@@ -1,4 +1,4 @@
-"""The client of one server: small requests are tried again, streams end where they say, and the heavy transport comes late."""
+"""The client of one server: streams end where they say, and the heavy transport comes late."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import httpx2
 import pytest
 
 from bookwheel.environment import Environment
-from bookwheel.models import client as client_module
 from bookwheel.models import transport
 from bookwheel.models.client import Client, JsonStream
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_errors import StatusError, StreamedError
 
 
-def open_client(answers, *, retries=0, key=None, account=None):
+def open_client(answers, *, key=None, account=None):
     """Return a client whose server plays the answers, and the requests that it gets."""
     asked, left = [], list(answers)
 
@@ -27,58 +26,16 @@ def open_client(answers, *, retries=0, key=None, account=None):
             raise one
         return one
 
-    endpoint = Endpoint.resolve("http://h/v1", key, account=account, retries=retries)
+    endpoint = Endpoint.resolve("http://h/v1", key, account=account)
     return Client(endpoint, httpx2.AsyncClient(transport=httpx2.MockTransport(answer))), asked
 
 
-@pytest.fixture(autouse=True)
-def waits(monkeypatch):
-    """The seconds that were waited for."""
-    waited = []
-
-    async def sleep(seconds):
-        waited.append(seconds)
-
-    monkeypatch.setattr(client_module.asyncio, "sleep", sleep)
-    return waited
-
-
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_a_small_request_is_tried_again_after_a_fault_that_may_pass(status, waits):
-    client, asked = open_client([httpx2.Response(status), httpx2.Response(200, json=[1])], retries=2)
-    assert asyncio.run(client.post("/tokenize", {"a": 1})) == [1]
-    assert len(asked) == 2
-    assert 0.3 < waits[0] <= 0.5
-
-
-@pytest.mark.parametrize("status", [400, 401, 404, 422])
-def test_and_not_after_one_that_stays(status):
-    client, asked = open_client([httpx2.Response(status, json={"error": {"code": "odd", "param": "p"}})], retries=2)
+def test_a_bad_status_is_raised_with_what_the_server_says_of_it():
+    client, asked = open_client([httpx2.Response(503, json={"error": {"code": "odd", "param": "p"}})])
     with pytest.raises(StatusError) as caught:
         asyncio.run(client.get("/models"))
-    assert (caught.value.status_code, caught.value.code, caught.value.param) == (status, "odd", "p")
+    assert (caught.value.status_code, caught.value.code, caught.value.param) == (503, "odd", "p")
     assert len(asked) == 1
-
-
-def test_a_server_says_whether_and_when(waits):
-    never, later = {"x-should-retry": "false"}, {"x-should-retry": "true", "retry-after": "7"}
-    client, asked = open_client([httpx2.Response(503, headers=never)], retries=2)
-    with pytest.raises(StatusError):
-        asyncio.run(client.get("/models"))
-    client, asked = open_client([httpx2.Response(400, headers=later), httpx2.Response(200, json={})], retries=2)
-    assert asyncio.run(client.get("/models")) == {}
-    assert (len(asked), waits) == (2, [7.0])
-    client, asked = open_client([httpx2.Response(429, headers={"retry-after": "600"})], retries=2)
-    with pytest.raises(StatusError):
-        asyncio.run(client.get("/models"))
-    assert len(asked) == 1
-
-
-def test_a_broken_connection_is_tried_again_as_often_as_the_endpoint_says():
-    client, asked = open_client([httpx2.ReadError("cut")], retries=2)
-    with pytest.raises(httpx2.ReadError):
-        asyncio.run(client.get("/models"))
-    assert len(asked) == 3
 
 
 def test_what_is_sent_names_key_and_account():

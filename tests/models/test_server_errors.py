@@ -42,7 +42,7 @@ def failure(acts, model, error, **settings):
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_key_is_not_repeated_and_not_shown(server, acts, model, status):
     server.plays(acts.fault(status, f"Incorrect API key provided: {KEY}."))
-    said = failure(acts, model, Refused, retries=3)
+    said = failure(acts, model, Refused)
     assert "Incorrect API key provided: ***" in said
     assert "Check OPENAI_API_KEY" in said
     assert len(server.asked) == 1
@@ -91,7 +91,7 @@ def test_a_wrong_address_is_told_with_advice(server, acts, model, stream):
 )
 def test_overload_is_told_with_the_time_to_wait_and_never_repeated_by_the_sdk(server, acts, model, headers, told):
     server.plays(acts.fault(429, "Rate limit reached", **headers))
-    assert told in failure(acts, model, Overloaded, retries=3)
+    assert told in failure(acts, model, Overloaded)
     assert len(server.asked) == 1
 
 
@@ -211,7 +211,7 @@ def test_a_stream_that_ends_before_the_reply_does_is_no_reply(server, acts, mode
 
 def test_a_whole_reply_that_broke_is_not_repeated_by_the_sdk(server, acts, model):
     server.plays(acts.drops, acts.sends(acts.completion()))
-    failure(acts, model, Unreachable, retries=3)
+    failure(acts, model, Unreachable)
     assert len(server.asked) == 1
 
 
@@ -267,14 +267,14 @@ def test_no_server_at_all_names_the_address(acts):
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
         with pytest.raises(Unreachable, match="no server answers at") as caught:
-            acts.ask(OpenAIModel(name="m", base_url=url, api_key=KEY, retries=0))
+            acts.ask(OpenAIModel(name="m", base_url=url, api_key=KEY))
     assert url in str(caught.value)
 
 
 def test_a_password_in_the_address_is_not_shown(server, acts):
     url = server.url.replace("http://", "http://ada:quill@")
     with pytest.raises(Unreachable) as caught:
-        acts.ask(OpenAIModel(name="m", base_url=url, retries=0))
+        acts.ask(OpenAIModel(name="m", base_url=url))
     assert "quill" not in str(caught.value)
 
 

@@ -5,17 +5,19 @@ import time
 
 import pytest
 
+from bookwheel.configuration import Configuration, Connection
 from bookwheel.errors import Refused, TimedOut, UnknownModel, Unreachable
 from bookwheel.models import server_models
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_models import ServedModel, ServerSoftware, find_model, find_only_model, list_served_models
+from bookwheel.session import open_session
 
 MODELS = "/v1/models"
 HERE = Endpoint.resolve("http://here/v1")
 
 
 def listed(server):
-    return asyncio.run(list_served_models(Endpoint.resolve(server.url, retries=0)))
+    return asyncio.run(list_served_models(Endpoint.resolve(server.url)))
 
 
 def test_names_windows_and_owners_are_read_from_the_list(server, acts):
@@ -80,7 +82,7 @@ def test_a_gateway_may_have_models_that_it_does_not_list():
 def test_the_only_model_needs_no_name_and_several_are_listed(server, acts):
     def only(*names):
         server.plays(acts.sends({"data": [{"id": name} for name in names]}), route=MODELS)
-        return asyncio.run(find_only_model(Endpoint.resolve(server.url, retries=0)))
+        return asyncio.run(find_only_model(Endpoint.resolve(server.url)))
 
     assert only("a") == "a"
     with pytest.raises(UnknownModel, match="2 models: a, b"):
@@ -98,3 +100,18 @@ def test_a_server_that_says_nothing_is_given_up_before_the_patience_for_a_reply_
     with pytest.raises(TimedOut, match=r"sent nothing for 0\.1 s"):
         listed(server)
     assert time.monotonic() - began < 10
+
+
+def test_a_server_that_fails_once_is_asked_again_before_anyone_is_told(server, acts):
+    async def open_it() -> str:
+        connection = Connection(model="m", base_url=server.url)
+        async with open_session(connection, configuration=Configuration()) as session:
+            return session.model.name
+
+    server.plays(acts.fault(503, "busy"), acts.sends({"data": [{"id": "m"}]}), route=MODELS)
+    assert asyncio.run(open_it()) == "m"
+    assert len(server.bodies(MODELS)) == 2
+    server.plays(acts.fault(401, "no key"), route=MODELS)
+    with pytest.raises(Refused):
+        asyncio.run(open_it())
+    assert len(server.bodies(MODELS)) == 3

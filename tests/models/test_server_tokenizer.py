@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bookwheel.errors import ServerFault
+from bookwheel.errors import Rejected, ServerFault
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.text.chunks import split
@@ -44,7 +44,7 @@ def tokenizer(server, acts):
         server.plays(tokenize, route=TOKENIZE)
         if detokenized_as:
             server.plays(detokenize, route=DETOKENIZE)
-        made.append(ServerTokenizer(Endpoint.resolve(server.url, retries=0), "m"))
+        made.append(ServerTokenizer(Endpoint.resolve(server.url), "m", waits=()))
         return made[-1]
 
     made = []
@@ -107,7 +107,7 @@ def with_pieces(server, acts):
             acts.sends(shape(split_words(server.bodies(TOKENIZE)[-1]["content"])))(handler)
 
         server.plays(tokenize, route=TOKENIZE)
-        made.append(ServerTokenizer(Endpoint.resolve(server.url, retries=0), "m"))
+        made.append(ServerTokenizer(Endpoint.resolve(server.url), "m", waits=()))
         return made[-1]
 
     made = []
@@ -153,7 +153,7 @@ def test_pieces_that_are_not_the_text_are_not_trusted(with_pieces):
 
 def test_readers_who_ask_at_the_same_time_share_a_request(server, acts):
     server.plays(acts.sends({"tokens": [1, 2, 3]}), route=TOKENIZE)
-    counted = ServerTokenizer(Endpoint.resolve(server.url, retries=0), "m")
+    counted = ServerTokenizer(Endpoint.resolve(server.url), "m", waits=())
     with ThreadPoolExecutor(8) as threads:
         assert set(threads.map(counted.count, ["who signed it?"] * 40)) == {3}
     assert len(server.asked) == 1
@@ -185,8 +185,18 @@ def test_a_server_without_a_tokenizer_has_none(server, acts, bad):
 
 def test_looking_for_a_tokenizer_does_not_wait_for_retries(server, acts):
     server.plays(acts.fault(503, "what?"), route=TOKENIZE)
-    assert asyncio.run(ServerTokenizer.find(Endpoint.resolve(server.url, retries=4), "m")) is None
+    assert asyncio.run(ServerTokenizer.find(Endpoint.resolve(server.url), "m")) is None
     assert len(server.asked) == 1
+
+
+def test_a_fault_that_may_pass_is_tried_again_and_one_that_stays_is_not(tokenizer, server, acts):
+    counted = tokenizer()
+    counted._waits = (0.0, 0.0)
+    server.plays(acts.fault(503, "busy"), acts.fault(503, "busy"), acts.sends({"tokens": [1]}), route=TOKENIZE)
+    assert counted.count("text") == 1
+    server.plays(acts.fault(400, "no text"), acts.sends({"tokens": [1]}), route=TOKENIZE)
+    with pytest.raises(Rejected):
+        counted.count("another text")
 
 
 def test_a_server_that_fails_later_is_told(tokenizer, server, acts):

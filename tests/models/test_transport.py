@@ -193,7 +193,7 @@ class SilentBody(httpx2.AsyncByteStream):
 
 
 def post(sender, deadline=0.3):
-    endpoint = Endpoint.resolve("http://h/v1", deadline=deadline, retries=0)
+    endpoint = Endpoint.resolve("http://h/v1", deadline=deadline)
 
     async def run():
         http = httpx2.AsyncClient(transport=BoundedTransport(sender, endpoint), timeout=600)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
-import random
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -22,7 +21,6 @@ from bookwheel.models.deadline import end_within
 from bookwheel.models.server_errors import (
     StatusError,
     StreamedError,
-    find_retry_after,
     request_errors,
     translate_error,
 )
@@ -33,24 +31,17 @@ if TYPE_CHECKING:
 
     from bookwheel.models.endpoint import Endpoint
 
-_TRIED_AGAIN: Final = frozenset({408, 409, 429})
-_FIRST_FAULT: Final = 500
-_FIRST_WAIT: Final = 0.5
-_LONGEST_WAIT: Final = 8.0
-# A server that asks for more is not waited for.
-_LONGEST_WISH: Final = 120.0
 # Seconds for what follows the last event, after which the connection can be used again.
 _SECONDS_TO_DRAIN: Final = 0.1
 _SECONDS_TO_CLOSE: Final = 5.0
 
 
 class Client:
-    """Sends JSON to one server. `retries` of its endpoint are for small requests; replies need 0."""
+    """Sends JSON to one server, once: whoever asks knows whether another try makes sense."""
 
     def __init__(self, endpoint: Endpoint, http: httpx2.AsyncClient) -> None:
         self._endpoint = endpoint
         self._url = endpoint.url
-        self._retries = endpoint.retries
         self._http = http
         key = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         self._headers = {"Accept": "application/json", **key, **dict(endpoint.account)}
@@ -98,40 +89,21 @@ class Client:
         return self._http.build_request(method, url, headers=headers, content=content)
 
     async def _send(self, request: httpx2.Request, *, stream: bool = False) -> httpx2.Response:
-        """Send a request, again where another try may help. Raise StatusError for a bad status."""
-        for tries_left in range(self._retries, -1, -1):
-            wait = min(_FIRST_WAIT * 2.0 ** (self._retries - tries_left), _LONGEST_WAIT) * random.uniform(0.75, 1)  # noqa: S311
+        """Send a request. Raise StatusError for a bad status."""
+        try:
+            # Whatever waits below, for a connection, a lock or a body: a call ends.
+            sending = self._http.send(request, stream=stream)
+            answer = await end_within(self._endpoint.deadline, sending, httpx2.Response.aclose)
+        except TimeoutError:
+            raise late_reply(self._endpoint) from None
+        if answer.is_success:
+            return answer
+        if stream:
             try:
-                # Whatever waits below, for a connection, a lock or a body: a call ends.
-                sending = self._http.send(request, stream=stream)
-                answer = await end_within(self._endpoint.deadline, sending, httpx2.Response.aclose)
-            except TimeoutError:
-                raise late_reply(self._endpoint) from None
-            except httpx2.TransportError:
-                if not tries_left:
-                    raise
-            else:
-                if answer.is_success:
-                    return answer
-                if stream:
-                    try:
-                        await answer.aread()
-                    finally:
-                        await answer.aclose()
-                asked = find_retry_after(answer.headers)
-                if not tries_left or not _may_pass(answer) or (asked or 0) > _LONGEST_WISH:
-                    raise StatusError(answer)
-                wait = asked or wait
-            await asyncio.sleep(wait)
-        raise AssertionError("the last try returns or raises")
-
-
-def _may_pass(answer: httpx2.Response) -> bool:
-    """Return True for a status that another try can mend, by its number or by what the server says of it."""
-    said = answer.headers.get("x-should-retry")
-    if said in {"true", "false"}:
-        return bool(said == "true")
-    return answer.status_code in _TRIED_AGAIN or answer.status_code >= _FIRST_FAULT
+                await answer.aread()
+            finally:
+                await answer.aclose()
+        raise StatusError(answer)
 
 
 def _parse(answer: httpx2.Response) -> Any:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import isfinite, log, sqrt
 from operator import mul
 from pathlib import Path
@@ -65,8 +64,7 @@ class ServerEmbedder:
     def __init__(self, name: str, endpoint: Endpoint) -> None:
         self.name = name
         self.endpoint = endpoint
-        # A try of the client's own would multiply those of the reading.
-        self._client = replace(endpoint, retries=0).open_client()
+        self._client = endpoint.open_client()
         self._slots = asyncio.Semaphore(_CALLS_AT_ONCE)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:

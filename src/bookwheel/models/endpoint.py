@@ -1,7 +1,6 @@
 """The address, key and timeouts of an OpenAI-compatible server.
 
-Only this module opens clients, so retries, timeouts and authorization are set once. A client retries small requests
-only (models, tokens); `bookwheel.models.patience` tries replies again.
+Only this module opens clients, so timeouts and authorization are set once.
 
 >>> Endpoint.resolve("http://localhost:8000/v1", timeout=30).root
 'http://localhost:8000'
@@ -26,7 +25,6 @@ _SECONDS_TO_CONNECT: Final = 15.0
 # The name is looked up in a thread, which a busy machine lets wait.
 _LEAST_SECONDS_TO_CONNECT: Final = 1.0
 DEFAULT_TIMEOUT: Final = 600.0
-DEFAULT_RETRIES: Final = 4
 # A reply may take this many times the silence that is allowed within it, and a minute at least.
 _TIMEOUTS_PER_DEADLINE: Final = 3
 _SHORTEST_DEADLINE: Final = 60.0
@@ -34,7 +32,7 @@ _SHORTEST_DEADLINE: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One server: its address, key, account, timeout, deadline and retries."""
+    """One server: its address, key, account, timeout and deadline."""
 
     url: str
     """The base URL; routes such as `/chat/completions` are appended."""
@@ -45,8 +43,6 @@ class Endpoint:
     """Seconds without a byte from the server before one attempt fails."""
     deadline: float = _TIMEOUTS_PER_DEADLINE * DEFAULT_TIMEOUT
     """Seconds for one whole reply, however many bytes keep coming."""
-    retries: int = DEFAULT_RETRIES
-    """Small requests (models, tokens) repeated after 408, 409, 429, 5xx, broken connections, timeouts."""
 
     @classmethod
     def resolve(
@@ -57,7 +53,6 @@ class Endpoint:
         account: Mapping[str, str] | None = None,
         timeout: float | None = None,
         deadline: float | None = None,
-        retries: int = DEFAULT_RETRIES,
     ) -> Self:
         """Return the endpoint. Without a deadline, a reply has three times the timeout, and a minute at least."""
         url, key = url.strip().rstrip("/"), (key or "").strip()
@@ -71,7 +66,7 @@ class Endpoint:
         if deadline is None:
             deadline = max(_SHORTEST_DEADLINE, _TIMEOUTS_PER_DEADLINE * timeout)
         headers = tuple((account or {}).items())
-        return cls(url=url, key=key or None, account=headers, timeout=timeout, deadline=deadline, retries=retries)
+        return cls(url=url, key=key or None, account=headers, timeout=timeout, deadline=deadline)
 
     @property
     def root(self) -> str:

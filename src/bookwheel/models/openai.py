@@ -24,7 +24,7 @@ from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement,
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.deadline import end_within
 from bookwheel.models.embeddings import ServerEmbedder
-from bookwheel.models.endpoint import DEFAULT_RETRIES, Endpoint
+from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.server_errors import (
     StatusError,
     find_rejected_setting,
@@ -72,7 +72,6 @@ class EndpointSettings(TypedDict, total=False):
     account: Mapping[str, str]
     timeout: float | None
     deadline: float | None
-    retries: int
     concurrency: int | None
     plan: Plan | None
     window: int | None
@@ -94,7 +93,6 @@ class OpenAIModel:
         account: Mapping[str, str] | None = None,
         timeout: float | None = None,
         deadline: float | None = None,
-        retries: int = DEFAULT_RETRIES,
         concurrency: int | None = None,
         plan: Plan | None = None,
         tokenizer: Tokenizer | None = None,
@@ -105,9 +103,7 @@ class OpenAIModel:
         stream: bool = False,
     ) -> None:
         self.name = name
-        self.endpoint = Endpoint.resolve(
-            base_url, api_key, account=account, timeout=timeout, deadline=deadline, retries=retries
-        )
+        self.endpoint = Endpoint.resolve(base_url, api_key, account=account, timeout=timeout, deadline=deadline)
         self.is_met = False
         """The server has been asked for its window and tokenizer."""
         self._own_plan, self._own_tokenizer = plan, tokenizer
@@ -124,8 +120,7 @@ class OpenAIModel:
         self._streams_for_watchers = True
         self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(_CONCURRENCY if concurrency is None else concurrency)
-        # A try of the client's own would multiply those of the reading, and would pass its budget unseen.
-        self._client = replace(self.endpoint, retries=0).open_client()
+        self._client = self.endpoint.open_client()
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
 
     @classmethod

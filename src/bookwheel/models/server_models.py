@@ -57,8 +57,7 @@ class ServedModel:
 async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
     """Return the server's models, or an empty tuple if it chats but lists none. Raise a ModelError otherwise."""
     # Nobody has been told anything yet, and a list is no work.
-    timeout = min(endpoint.timeout, _SECONDS_TO_LIST)
-    endpoint = replace(endpoint, retries=min(endpoint.retries, 1), timeout=timeout)
+    endpoint = replace(endpoint, timeout=min(endpoint.timeout, _SECONDS_TO_LIST))
     async with endpoint.open_client() as client:
         try:
             body = await client.get("/models")

@@ -33,6 +33,8 @@ _COUNTS_KEPT: Final = 256
 # Characters: memories, questions and templates are asked about again, chunks are not.
 _LONGEST_KEPT: Final = 1 << 14
 _SECONDS_TO_ANSWER: Final = 15.0
+# Seconds before another try: a text is also counted where no reading would go on after a failure.
+_WAITS: Final = (0.5, 1.0, 2.0, 4.0)
 _T = TypeVar("_T")
 
 
@@ -41,16 +43,17 @@ class ServerTokenizer:
 
     exact: Final = True
 
-    def __init__(self, endpoint: Endpoint, model: str) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, waits: Sequence[float] = _WAITS) -> None:
         self.name = f"{endpoint.display_url} {model}"
         self._endpoint = endpoint
         self._model = model
+        self._waits = waits
         self._thread = LoopThread("bookwheel tokenizer")
         self._requests: OrderedDict[str, asyncio.Future[_TokenizedText]] = OrderedDict()
 
     @classmethod
     async def find(cls, endpoint: Endpoint, model: str) -> Self | None:
-        probe = cls(replace(endpoint, retries=0, timeout=min(endpoint.timeout, _SECONDS_TO_ANSWER)), model)
+        probe = cls(replace(endpoint, timeout=min(endpoint.timeout, _SECONDS_TO_ANSWER)), model, waits=())
         try:
             found = await asyncio.wrap_future(probe._thread.submit(probe._tokenize("one two three")))
             return cls(endpoint, model) if found.count else None
@@ -183,8 +186,16 @@ class ServerTokenizer:
 
     async def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
         body = {"model": self._model, **body}
-        reply = await self._client.ask(f"{self._endpoint.root}/{route}", body, self._model)
-        return reply if isinstance(reply, dict) else {}
+        for wait in (*self._waits, None):
+            try:
+                reply = await self._client.ask(f"{self._endpoint.root}/{route}", body, self._model)
+            except ModelError as error:
+                if wait is None or not error.is_passing:
+                    raise
+                await asyncio.sleep(wait)
+            else:
+                return reply if isinstance(reply, dict) else {}
+        raise AssertionError("the last try returns or raises")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,6 @@ def chain(serving, gated):
             window=600,
             plan=behind.model.plan,
             tokenizer=WordTokenizer(),
-            retries=0,
         )
         front = stack.enter_context(serving(model, folder="front"))
         yield front, behind, stack.enter_context(OpenAI(base_url=f"{front.url}/v1", api_key="x", max_retries=0))
@@ -87,7 +86,7 @@ def test_the_endpoints_refusal_comes_back_with_its_status_and_without_its_key(ch
 
 def test_an_endpoint_that_is_gone_is_a_bad_gateway(serving, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pass_through, "_PATIENCE", Patience(seconds=0))
-    model = OpenAIModel(name="far", base_url="http://127.0.0.1:9/v1", api_key="sk-inner-secret", window=400, retries=0)
+    model = OpenAIModel(name="far", base_url="http://127.0.0.1:9/v1", api_key="sk-inner-secret", window=400)
     with serving(model) as front, front.client() as plain:
         answer = plain.post("/v1/chat/completions", json={"model": "far", "messages": HELLO})
     assert answer.status_code == 502

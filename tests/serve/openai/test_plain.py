@@ -52,7 +52,6 @@ def test_a_completion_is_passed_to_an_endpoint_as_it_is(serving, up) -> None:
         window=400,
         plan=up.model.plan,
         tokenizer=WordTokenizer(),
-        retries=0,
     )
     with serving(model, folder="front") as front, OpenAI(base_url=f"{front.url}/v1", api_key="x") as ai:
         assert ai.completions.create(model="scripted", prompt="Hello there").choices[0].text

@@ -163,7 +163,6 @@ def test_an_endpoint_that_knows_only_chats_is_asked_by_chat(serving, gated, word
             window=600,
             plan=behind.model.plan,
             tokenizer=WordTokenizer(),
-            retries=0,
         )
         with serving(model, folder="front") as front, client(front) as ai:
             short = ai.responses.create(model="far", input="Hello there", temperature=0.5)

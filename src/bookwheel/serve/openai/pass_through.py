@@ -182,8 +182,7 @@ class PassThrough:
         """Send the chat once; return the answer's JSON, or the chunks of a stream."""
         client = self._clients.get(model.name)
         if client is None:
-            endpoint = replace(model.endpoint, retries=0)
-            client = self._clients.setdefault(model.name, endpoint.open_client())
+            client = self._clients.setdefault(model.name, model.endpoint.open_client())
         try:
             if body.get("stream"):
                 return await client.open_stream(route, body)

@@ -6,8 +6,11 @@ import asyncio
 
 import pytest
 
-from bookwheel.errors import InputError, MissingAbility, ModelError, Rejected
-from bookwheel.models.base import Ability
+from bookwheel.errors import BudgetReached, InputError, MissingAbility, ModelError, Rejected
+from bookwheel.models.base import Ability, find_abilities
+from bookwheel.models.patience import Patience, PatientModel
+from bookwheel.plan import Budget
+from bookwheel.reading.budget import BudgetedModel
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Message
 
@@ -84,7 +87,9 @@ def test_a_server_that_ignores_logprobs_cannot_judge(server, model, acts, choice
         (OTHER, "rejects", set()),
     ],
 )
-def test_a_server_is_asked_once_what_it_offers(server, model, acts, served, plays, abilities):
+def test_a_server_is_asked_once_what_it_offers_by_those_who_ask_together_and_one_pays(
+    server, model, acts, served, plays, abilities
+):
     server.plays(acts.sends(served), route="/v1/models")
     reply = acts.completion("Yes", choice=listed(Yes=-0.2, No=-2.5))
     server.plays(
@@ -96,12 +101,22 @@ def test_a_server_is_asked_once_what_it_offers(server, model, acts, served, play
         }[plays]
     )
 
-    async def ask_twice(m):
-        await m.abilities()
-        return await m.abilities()
+    async def ask(m):
+        readings = [BudgetedModel(m, Budget()) for _ in range(3)]
+        found = await asyncio.gather(*(find_abilities(PatientModel(one, Patience())) for one in readings))
+        assert {*found, await m.abilities()} == {frozenset(abilities)}
+        return sum(one.spent.calls for one in readings)
 
-    assert run(model(), ask_twice) == abilities
+    # A call that is refused costs nothing.
+    assert run(model(), ask) == (plays in {"judges", "ignores"})
     assert len(server.bodies()) == (0 if plays is None else 1)
+
+
+def test_what_a_server_offers_is_not_tried_without_a_budget_for_it(server, model, acts):
+    server.plays(acts.sends(OTHER), route="/v1/models")
+    with pytest.raises(BudgetReached):
+        run(model(), lambda m: find_abilities(BudgetedModel(m, Budget(tokens=9))))
+    assert server.bodies() == []
 
 
 @pytest.mark.parametrize(("served", "has_setting"), [(VLLM, True), (LLAMA, True), (OTHER, False)])

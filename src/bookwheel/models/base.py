@@ -158,14 +158,25 @@ async def copy_spans(model: Model, messages: Sequence[Message], passage: str, ga
     return await model.copy(messages, passage, gap) if isinstance(model, CopyingModel) else Copies()
 
 
-async def find_abilities(model: object) -> frozenset[Ability]:
-    """Return what the model can do besides replying."""
+@runtime_checkable
+class TriedModel(Protocol):
+    """A model that may have to be tried before it is known what it can do."""
+
+    async def try_abilities(self, by: JudgingModel) -> frozenset[Ability]:
+        """Return what it can do, trying it through the wrappers around it, which count and limit the calls."""
+        ...
+
+
+async def find_abilities(model: object, by: JudgingModel | None = None) -> frozenset[Ability]:
+    """Return what the model can do besides replying; `by` is the outermost wrapper around it."""
+    if isinstance(model, TriedModel) and isinstance(model, JudgingModel):
+        return await model.try_abilities(by or model)
     return await model.abilities() if isinstance(model, JudgingModel) else frozenset()
 
 
 async def require_ability(model: Model, ability: Ability, way: str) -> JudgingModel:
     """Return the model; raise MissingAbility, with advice, if it lacks what the way of reading needs."""
-    if isinstance(model, JudgingModel) and ability in await model.abilities():
+    if isinstance(model, JudgingModel) and ability in await find_abilities(model):
         return model
     raise missing_ability(model, ability, way)
 
@@ -222,7 +233,10 @@ class ModelWrapper:
         return await self._model.reply(messages, limit=limit, sampling=sampling)
 
     async def abilities(self) -> frozenset[Ability]:
-        return await find_abilities(self._model)
+        return await find_abilities(self)
+
+    async def try_abilities(self, by: JudgingModel) -> frozenset[Ability]:
+        return await find_abilities(self._model, by)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         return await self._as_judging().judge(messages, options)

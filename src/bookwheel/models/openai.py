@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Required, Self, TypedDict, Unpack
 
 from bookwheel.errors import ModelError, WindowExceeded
-from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, Likelihood
+from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, JudgingModel, Likelihood
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.deadline import end_within
 from bookwheel.models.embeddings import ServerEmbedder
@@ -189,7 +189,10 @@ class OpenAIModel:
         return Reply(text=completion.text, finish=completion.finish, usage=usage, tokens=tokens)
 
     async def abilities(self) -> frozenset[Ability]:
-        return await self._scores.abilities()
+        return await self.try_abilities(self)
+
+    async def try_abilities(self, by: JudgingModel) -> frozenset[Ability]:
+        return await self._scores.try_abilities(by)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         async with self._slots:

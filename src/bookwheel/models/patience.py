@@ -21,7 +21,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.errors import BookwheelError, BrokenModel, EmptyReply, ModelError
-from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood, Model, ModelWrapper
+from bookwheel.models.base import (
+    Ability,
+    Embeddings,
+    Judgement,
+    JudgingModel,
+    Likelihood,
+    Model,
+    ModelWrapper,
+    find_abilities,
+)
 from bookwheel.types import Finish, Message, Reply, Usage
 
 if TYPE_CHECKING:
@@ -120,8 +129,10 @@ class PatientModel(ModelWrapper):
         self._has_replied = True
         return replace(reply, usage=lost + reply.usage) if lost.calls else reply
 
-    async def abilities(self) -> frozenset[Ability]:
-        return await self._persist(super().abilities)
+    async def try_abilities(self, by: JudgingModel) -> frozenset[Ability]:
+        # By this one, what a server refuses would be asked again.
+        del by
+        return await self._persist(partial(find_abilities, self._model))
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         return await self._persist(partial(super().judge, messages, options))

@@ -11,6 +11,7 @@ Recording switches off sampling limits that the plan does not have (top_k, min_p
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ from bookwheel.errors import (
     TimedOut,
     Unreachable,
 )
-from bookwheel.models.base import Ability, Judgement, Likelihood
+from bookwheel.models.base import Ability, Judgement, JudgingModel, Likelihood
 from bookwheel.models.client import Client
 from bookwheel.models.completion import Completion, as_mapping, parse_ids, parse_number, settle_usage
 from bookwheel.models.endpoint import Endpoint
@@ -64,21 +65,24 @@ class ServerScores:
         self._name = name
         self._software = software
         self._abilities: frozenset[Ability] | None = None
+        self._trying: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._extra: Mapping[str, Any] = {}
         """Settings of judgements that only some software takes."""
 
-    async def abilities(self) -> frozenset[Ability]:
-        """Return what the server offers; one that does not name its software is tried once."""
-        if self._abilities is None:
-            software = await self._software()
-            self._extra = _WITHOUT_THINKING if software in _OFFERED else {}
-            attempts = {
-                Ability.JUDGE: lambda: self.judge(_PROBE, ("Yes", "No")),
-                Ability.LIKELIHOOD: lambda: self._score_echo(_PROBE, "Yes", time.perf_counter()),
-            }
-            tried = {} if software in _OFFERED else attempts
-            found = frozenset([ability for ability, attempt in tried.items() if await _succeeds(attempt)])
-            self._abilities = _OFFERED.get(software, found)
+    async def try_abilities(self, by: JudgingModel) -> frozenset[Ability]:
+        """Return what the server offers; one that does not name its software is tried once, through `by`."""
+        # A judge and its readings, or several of them, ask at the same moment.
+        async with self._trying.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            if self._abilities is None:
+                software = await self._software()
+                self._extra = _WITHOUT_THINKING if software in _OFFERED else {}
+                attempts = {
+                    Ability.JUDGE: lambda: by.judge(_PROBE, ("Yes", "No")),
+                    Ability.LIKELIHOOD: lambda: by.likelihood(_PROBE, "Yes"),
+                }
+                tried = {} if software in _OFFERED else attempts
+                found = frozenset([ability for ability, attempt in tried.items() if await _succeeds(attempt)])
+                self._abilities = _OFFERED.get(software, found)
         return self._abilities
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
@@ -231,9 +235,11 @@ def _parse_listed(body: Mapping[str, Any]) -> list[tuple[str, float]]:
         entries = body["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         listed = [(str(entry["token"]), _parse_logprob(entry["logprob"])) for entry in entries]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise Rejected("the server sent no top_logprobs: it cannot judge. Use another --way.") from error
+        raise Rejected(
+            "the server sent no top_logprobs: it cannot judge. Use another --way.", is_charged=True
+        ) from error
     if not listed:
-        raise Rejected("the server's top_logprobs are empty: it cannot judge. Use another --way.")
+        raise Rejected("the server's top_logprobs are empty: it cannot judge. Use another --way.", is_charged=True)
     return listed
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from bookwheel.errors import BookwheelError
-from bookwheel.models.base import Ability, Copies, Embeddings, Judgement, Likelihood, Model
+from bookwheel.models.base import Ability, Copies, Embeddings, Judgement, JudgingModel, Likelihood, Model
 from bookwheel.reading.budget import SpendingModel, SpendKind
 from bookwheel.reading.runner import ScaledModel
 from bookwheel.reading.structured import apply_schema
@@ -51,8 +51,9 @@ class _CatchingModel(SpendingModel):
         self.messages: tuple[Message, ...] = ()
         self.kind: CallKind | None = None
 
-    async def abilities(self) -> frozenset[Ability]:
+    async def try_abilities(self, by: JudgingModel) -> frozenset[Ability]:
         """Return all abilities: the reading had those that its way needs."""
+        del by
         return frozenset(Ability)
 
     async def spend(

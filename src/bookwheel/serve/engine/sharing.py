@@ -13,7 +13,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from bookwheel.errors import ModelError
 from bookwheel.models.base import (
     REPLY_WATCHER,
-    Ability,
     Copies,
     Embeddings,
     Judgement,
@@ -143,9 +142,6 @@ class SharedModel(SpendingModel):
         self._metrics = metrics
         self._quota = quota
         self._running = running
-
-    async def abilities(self) -> frozenset[Ability]:
-        return await self._run(super().abilities())
 
     async def aclose(self) -> None:
         """Do nothing: the model belongs to the server."""

@@ -74,16 +74,17 @@ async def test_within_days_that_were_read_together_the_texts_are_asked_and_no_ol
     [
         ("Present: Sian, Meg Tudor.", WORDS, Fit.DOUBTFUL),
         ("Present: Sian, Meg Tudor.", "a-model", Fit.YES),
+        ("Ada Quill thanks Meg Tudor.", WORDS, Fit.DOUBTFUL),
         ("Meg Tudor has the key.", WORDS, Fit.YES),
     ],
 )
 async def test_a_name_that_words_find_in_another_matter_answers_nothing_beyond_doubt(session, begin, words, judge, fit):
-    opened = await begin(session)
+    opened, question = await begin(session), "Who has the key of Ada Quill?"
     await append(opened, words, source="minutes", at="2026-05-12")
-    document = PassageDocument(rank_passages(opened, "Who has the key?", opened.newest(), None), has_headers=False)
+    document = PassageDocument(rank_passages(opened, question, opened.newest(), None), has_headers=False)
     evidence = [Evidence(step=None, quote=words, start=0, end=len(words))]
     claim = Claim(text="Meg Tudor", verdict=Verdict.SUPPORTED, evidence=(0,), judge=judge, answers=Fit.YES)
-    answer = describe("Meg Tudor", "Who has the key?", 1, document, "memory", (evidence, [claim]))
+    answer = describe("Meg Tudor", question, 1, document, "memory", (evidence, [claim]))
     assert (answer.verdict, answer.answers) == (Verdict.SUPPORTED, fit)
 
 

@@ -12,6 +12,7 @@ from bookwheel.memory.opened import OpenMemory
 from bookwheel.memory.passages import DatedQuote, PassageDocument
 from bookwheel.memory.pictures import find_marks
 from bookwheel.memory.values import find_rivals
+from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import find_missing_words, parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Status, Usage
@@ -99,9 +100,14 @@ def _mark_written(claim: Claim, quotes: Sequence[DatedQuote]) -> Claim:
 
 
 def _mark_idle(claim: Claim, quotes: Sequence[DatedQuote], question: str) -> Claim:
-    """Return a claim that words alone bear out as doubtful where they are of another matter than the question."""
+    """Return a claim that words alone bear out as doubtful where they are of another matter than the question.
+
+    They share none of its words, or only a name.
+    """
     asked = QuestionWords(question)
-    is_of_it = not asked.stems or any(asked.find(quotes[at].quote) for at in claim.evidence)
+    names = {stem(word.index_key) for word in parse_words(question) if word.is_exact}
+    matter = asked.stems - names or asked.stems
+    is_of_it = not matter or any(asked.find(quotes[at].quote) & matter for at in claim.evidence)
     is_sure = claim.judge == WORDS and claim.evidence and claim.answers is Fit.YES
     return replace(claim, answers=Fit.DOUBTFUL) if is_sure and not is_of_it else claim
 

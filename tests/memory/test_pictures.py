@@ -27,29 +27,6 @@ from bookwheel.types import Part
 
 PLAN = Plan(chunk_tokens=400, memory_tokens=300, answer_tokens=60)
 
-# Takes a journal back to version 16.
-VERSION_16 = """
-    DROP TRIGGER memory_forgets_seal_new;
-    DROP TRIGGER memory_forgets_check_old;
-    DROP TRIGGER memory_forgets_seal_changed;
-    ALTER TABLE memory_forgets DROP COLUMN changed;
-    CREATE TRIGGER memory_forgets_seal_new AFTER INSERT ON memory_forgets BEGIN SELECT 1; END;
-    CREATE TRIGGER memory_forgets_check_old AFTER INSERT ON memory_forgets BEGIN SELECT 1; END;
-    CREATE TRIGGER memory_forgets_seal_changed AFTER INSERT ON memory_forgets BEGIN SELECT 1; END;
-    DROP TRIGGER memory_texts_drop_indexes;
-    DROP TRIGGER memory_texts_change_indexes;
-    DROP TABLE memory_indexes;
-    DROP TRIGGER memory_texts_drop_pictures;
-    DROP TRIGGER pictures_drop_unused;
-    DROP TABLE memory_pictures;
-    DROP TABLE memory_pages;
-    CREATE TRIGGER pictures_drop_unused AFTER DELETE ON document_pictures BEGIN
-        DELETE FROM pictures WHERE sha256 = old.picture
-            AND NOT EXISTS (SELECT 1 FROM document_pictures WHERE picture = old.picture);
-    END;
-    PRAGMA user_version = 16;
-"""
-
 
 class Scan:
     """A page of words, and one with a picture."""
@@ -235,20 +212,6 @@ def test_a_damaged_picture_is_told(tmp_path: Path) -> None:
         connection.execute("UPDATE pictures SET content = x'00'")
     with Journal(path) as journal, pytest.raises(JournalError, match="damaged or gone"):
         journal.memories.pictures(journal.memories.find("log").number).load(scan.picture.sha256)
-
-
-def test_a_journal_of_before_gets_room_for_the_pictures_of_memories(tmp_path: Path) -> None:
-    path, scan = tmp_path / "j.sqlite", Scan("scan.pdf", "red")
-    scan.length = None
-    open_memory(path).read("Rain fell on the roofs.", source="mail")
-    with Journal(path) as journal:
-        journal.keep(scan)
-    with sqlite3.connect(path) as connection:
-        connection.executescript(VERSION_16)
-    memory = open_memory(path)
-    assert [row.text for row in memory.versions] == [1]
-    memory.read(scan)
-    assert list_hashes(path) == {scan.picture.sha256}
 
 
 def test_a_memory_counts_its_pictures_in_its_limit(tmp_path: Path) -> None:

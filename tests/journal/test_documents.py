@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -22,7 +21,7 @@ from journal_readings import (
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
-from bookwheel.journal import Journal, documents, files, new_id
+from bookwheel.journal import Journal, documents, new_id
 from bookwheel.journal.damage import repair
 from bookwheel.journal.shelf import CollectionCount, Label, LabelKind, Reach, ShelfOrder, ShelfQuery
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -286,21 +285,6 @@ def test_an_unread_document_can_be_dropped_and_one_with_readings_stays(journal):
     journal.shelf.drop_document(row)
     journal.shelf.drop_document(kept.row)
     assert names(journal) == [kept.name]
-
-
-def test_a_journal_without_labels_gets_them(tmp_path, monkeypatch):
-    path = tmp_path / "journal.sqlite"
-    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:5])
-    Journal(path).close()
-    spooled = documents.SpooledDocument(TextDocument("a text", "old name"), path)
-    with closing(files.connect(path)) as old:
-        spooled.insert(old)
-    spooled.close()
-    monkeypatch.undo()
-    with Journal(path) as journal:
-        sha = spooled.sha256
-        journal.shelf.set_label("", DOCUMENT, sha, name="new name")
-        assert names(journal) == ["new name"]
 
 
 def test_a_repaired_journal_keeps_its_labels(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.claims import Verdict
+from bookwheel.claims import Fit, Verdict
 from bookwheel.documents.opening import TextDocument
 from bookwheel.verdict.judge import judge_answer
 
@@ -56,3 +56,12 @@ def test_what_tells_both_or_the_newer_value_is_not(question, answer):
 def test_a_bound_or_another_thing_is_not_put_off():
     text = "The hall seats 120 people. Not more than 120 may stand in the yard. The fee is 30 euros, not 120 dollars."
     assert judge("How many people does the hall seat?", "The hall seats 120 people.", text)[0] is Verdict.QUOTED
+
+
+@pytest.mark.parametrize(
+    ("question", "fit"), [("What did Norris Roofing quote?", Fit.DOUBTFUL), ("What do Bramble ask on top?", Fit.YES)]
+)
+def test_a_short_answer_of_somebody_else_may_not_answer(question, fit):
+    text = "The quote of Norris Roofing came in May.\n\nBramble ask 1,150 pounds on top of the quote."
+    _, (claim,) = judge_answer("1,150 pounds", question, (), TextDocument(text))
+    assert claim.answers is fit

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from bookwheel.claims import BORNE_OUT, WORDS, Claim, Fit, Verdict, doubt, sum_up_fits
 from bookwheel.errors import InputError
-from bookwheel.flags import GAPS
+from bookwheel.flags import GAPS, Flag
 from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.memory.answers import MemoryAnswer, add_seen, describe, judge_words
 from bookwheel.memory.opened import OpenMemory, find_version
@@ -175,15 +175,18 @@ def _find_newest(answer: MemoryAnswer) -> datetime:
 
 def _complete(opened: OpenMemory, answer: MemoryAnswer) -> MemoryAnswer:
     """Return an answer with the places of its quotes; none answers beyond doubt that a newer text may change."""
-    if answer.newer:
-        claims = doubt(answer.claims)
-        answer = replace(answer, claims=claims, answers=sum_up_fits(claims))
+    answer = _doubt(answer) if answer.newer else answer
     return replace(
         answer,
         evidence=locate(opened, answer.evidence),
         superseded=locate(opened, answer.superseded),
         newer=locate(opened, answer.newer),
     )
+
+
+def _doubt(answer: MemoryAnswer) -> MemoryAnswer:
+    claims = doubt(answer.claims)
+    return replace(answer, claims=claims, answers=sum_up_fits(claims))
 
 
 async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
@@ -269,7 +272,9 @@ async def _ask_texts(
         # A short answer has none of the question's words; the passage that it is from has.
         passage = ended.answer.passage or text
         if answer := await asyncio.to_thread(_choose_newest, opened, text, passage, question, version, document):
-            return answer if answer.answer == text else await _shorten(opened, answer, prompts, document)
+            if answer.answer != text:
+                return await _shorten(opened, answer, prompts, document)
+            return _doubt(answer) if Flag.UNSURE in ended.answer.flags else answer
     if told := find_told(question, document):
         answer = await asyncio.to_thread(judge_words, told, question, version.version, document, "texts")
         return await _shorten(opened, answer, prompts, document)
@@ -327,7 +332,8 @@ async def _shorten(
     judge = await require_ability(opened.model, Ability.LIKELIHOOD, "quotes")
     short = await QuestionScorer(judge, prompts, answer.question).answer(answer.answer)
     found = await asyncio.to_thread(judge_words, short.text, answer.question, answer.version, home, "texts")
-    return replace(found, superseded=answer.superseded, newer=answer.newer)
+    found = replace(found, superseded=answer.superseded, newer=answer.newer)
+    return found if short.is_sure else _doubt(found)
 
 
 def _is_of_matter(answer: MemoryAnswer, question: str, document: PassageDocument) -> bool:

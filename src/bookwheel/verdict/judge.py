@@ -261,6 +261,7 @@ def weigh(finding: Finding) -> Judgment:
     supported, answers = load_weights("supported"), load_weights("answers")
     score = supported.weigh(finding.features)
     fit = 0.0 if is_misfit(finding.fit) else answers.weigh(finding.fit)
+    is_sure = fit >= answers.threshold and not finding.features["other name"]
     is_denied = finding.put_off is not None or (
         finding.features["in all"] >= _LEAST_CONTRADICTED
         and contradicts(finding.features, is_sure=score >= _LEAST_SURE)
@@ -272,7 +273,7 @@ def weigh(finding: Finding) -> Judgment:
         and (finding.choice is None or weigh(finding.choice).is_supported),
         is_denied=is_denied,
         against=tuple(filter(None, (finding.put_off, *finding.passages, *finding.near)))[:1],
-        answers=Fit.YES if fit >= answers.threshold else Fit.DOUBTFUL if fit >= _LEAST_FIT else Fit.NO,
+        answers=Fit.YES if is_sure else Fit.DOUBTFUL if fit >= _LEAST_FIT else Fit.NO,
     )
 
 

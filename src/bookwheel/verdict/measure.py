@@ -134,6 +134,10 @@ def measure(
         "foreign names": float(not any(claim.names - question.names <= one.keys.keys() for one in passages)),
         "embedded": float(not is_short and any(_is_embedded(claim, passage) for passage in passages[:1])),
         "elsewhere": float(is_span and asked < _LEAST_ASKED),
+        # "What did Norris quote?" is not answered by what Bramble asks.
+        "other name": float(
+            is_short and any(name in around.counts and name not in best.keys for name in question.names - claim.names)
+        ),
         "rival": float(is_span and _has_rival(claim, figures, question, around)),
         **_compare_numbers(claim, question, passages),
         **_compare_marks(claim, best, passages),

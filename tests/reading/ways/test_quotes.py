@@ -343,13 +343,13 @@ def test_with_each_chunk_in_vain_a_lower_gain_is_enough() -> None:
 class Copier(ScriptedModel):
     """A reader that knows which words of a passage are the answer, and how sure that is."""
 
-    copied, logprob = "sixty-four barrels", -0.2
+    copied, logprob, rival = "sixty-four barrels", -0.2, -9.0
 
     async def copy(self, messages: tuple[Message, ...], passage: str, gap: str = "") -> Copies:
         assert passage in messages[-1].content
-        start = passage.find(self.copied)
-        spans = (CopiedSpan(start, start + len(self.copied), self.logprob),) if start >= 0 else ()
-        return Copies(spans=spans, usage=Usage(calls=1, prompt_tokens=9))
+        found = ((self.copied, self.logprob), ("in the cellar", self.rival))
+        spans = [CopiedSpan(at, at + len(one), logprob) for one, logprob in found if (at := passage.find(one)) >= 0]
+        return Copies(spans=tuple(spans), usage=Usage(calls=1, prompt_tokens=9))
 
 
 def copier(**more: object) -> Copier:
@@ -362,8 +362,8 @@ def test_a_short_answer_is_what_the_model_copies_where_it_is_sure() -> None:
     assert "The customs men count sixty-four barrels in the cellar." in answer.passage
     assert answer.conversation.reply.usage.calls == 1
     unsure = copier()
-    for logprob in (-0.5, -3.0):
-        unsure.logprob = logprob
+    for logprob, rival in ((-0.2, -7.1), (-3.0, -9.9)):
+        unsure.logprob, unsure.rival = logprob, rival
         _, answer = read(unsure)
         assert (answer.text, answer.flags) == ("sixty-four barrels", (Flag.UNSURE,))
     unsure.logprob = -4.0

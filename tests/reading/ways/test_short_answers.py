@@ -10,6 +10,7 @@ from bookwheel.reading.ways.question_scorer import (
     find_polarity,
     is_denied,
     is_label,
+    is_sure_span,
 )
 from bookwheel.text.ranking import QuestionWords
 
@@ -50,6 +51,26 @@ def test_a_short_answer_is_not_of_the_sentence_beside_the_one_that_answers(quest
     spans = [CopiedSpan(at := passage.index(name), at + len(name), -0.8) for name in likeliest]
     found = choose_span(spans, passage, QuestionWords(question))
     assert passage[found.start : found.end] == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "rival", "is_sure"),
+    [
+        ("What does a book of ten adult swims cost?", -8.0, True),
+        ("What does a book of ten adult swims cost?", -5.0, False),
+        ("What does a book of ten junior swims cost?", -8.0, False),
+    ],
+)
+def test_a_short_answer_is_sure_where_nothing_else_may_be_meant(question, rival, is_sure):
+    passage = "Junior swim 2.90, which costs nobody much. A book of ten adult swims is 46 pounds."
+    best, other = (
+        CopiedSpan(at := passage.index(words), at + len(words), logprob)
+        for words, logprob in (("46 pounds", -0.4), ("2.90", rival))
+    )
+    within = CopiedSpan(best.start, best.end - 7, -1.0)
+    spans = [best, within, other]
+    assert is_sure_span(best, spans, passage, QuestionWords(question)) is is_sure
+    assert not is_sure_span(best, [best, within], passage, QuestionWords(question))
 
 
 def test_a_number_is_not_of_the_sentence_beside_that_has_some_of_the_question():

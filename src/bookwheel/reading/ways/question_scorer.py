@@ -91,6 +91,17 @@ def choose_span(spans: Sequence[CopiedSpan], passage: str, words: QuestionWords)
     return spans[homes.index(most) if most >= _LEAST and most - homes[0] >= _MORE else 0]
 
 
+def is_sure_span(best: CopiedSpan, spans: Sequence[CopiedSpan], passage: str, words: QuestionWords) -> bool:
+    """Return whether no other words of the passage may be meant, and the sentence of these is what is asked about.
+
+    "A book of ten adult swims is £46." is not, where juniors are asked about and named beside it.
+    """
+    others = [one.logprob for one in spans[:_RIVALS] if one.end <= best.start or best.end <= one.start]
+    home = next(passage[start:end] for start, end in split_sentences(passage) if best.start < end)
+    is_alone = words.share(passage) - words.share(home) < _MOST_LEFT
+    return is_alone and bool(others) and best.logprob - max(others) >= LEAD
+
+
 def find_polarity(passages: Sequence[str], words: QuestionWords) -> bool | None:
     """Return whether passages answer yes; None where no sentence of theirs has enough of the question's words."""
     bodies = [passage.rpartition(GAP)[2] for passage in passages]
@@ -136,9 +147,12 @@ LEAST_ODDS: Final = -1.0
 SURE: Final = -3.5
 """The least log-probability of a short answer. Of those between -2 and this, 19 of 33 out of right passages are exact;
 in whole readings fewer, as passages are wrong too (lab/2026-11-29-short-answers.md). Nothing below it was counted."""
-CERTAIN: Final = -0.25
-"""The log-probability from which on a short answer is sure. Of 55 on documents that nothing was taught on, seven had it
-and were right; of the other 48, eight were (lab/2026-11-24-verdict.md)."""
+LEAD: Final = 7.0
+"""By how much the log-probability of a sure short answer is above that of any other words of the passage."""
+# Short answers that are compared with it; and the share of the question's words that its sentence may lack, and its
+# passage has.
+_RIVALS: Final = 5
+_MOST_LEFT: Final = 0.35
 # A question with one fact seldom gains that much by a second passage; one with two nearly always does.
 _ENOUGH: Final = 0.4
 SURE_POLAR: Final = 3.0
@@ -254,7 +268,8 @@ class QuestionScorer:
         if best is None:
             return ShortAnswer(unsure, is_sure=False)
         end = find_figure_end(whole, best.end)
-        return ShortAnswer(whole[best.start : end], is_sure=best.logprob >= CERTAIN)
+        is_sure = not second and is_sure_span(best, copies.spans, whole, self.words)
+        return ShortAnswer(whole[best.start : end], is_sure=is_sure)
 
     async def _judge_polarity(self, passage: str) -> bool | None:
         """Return whether a passage answers yes, by a model that was taught to say so; None where it is not sure."""

@@ -15,7 +15,8 @@ Clay is delivered on 15 April. Racks 2 and 3 are swept.
 3. Clay comes by 20 March instead of 15 April. The words "racks 2 and 3" are replaced by "racks 2, 3 and 5".
 4. The key is with Ms Brandt, no longer with Mr Aldous.
 
-窑炉由陶艺社管理，押金为4000元。押金不是4000元，而是5000元。"""
+窑炉由陶艺社管理，押金为4000元。押金不是4000元，而是5000元。联系人由柳青禾改为段若川。已烧掉 41.2%。“已烧掉41.2%”应为 42.1%。
+展示会は白浜ではなく小樽で開く。"""
 
 
 def judge(question, answer, text=MINUTES):
@@ -31,6 +32,9 @@ def judge(question, answer, text=MINUTES):
         ("How many tiles are there?", "About 42,000 tiles", "46,500"),
         ("When does the clay come?", "15 April", "20 March"),
         ("押金是多少？", "押金为4000元。", "5000元"),
+        ("联系人是谁？", "柳青禾", "段若川"),
+        ("已烧掉百分之几？", "41.2%", "42.1%"),
+        ("展示会はどこで開く？", "白浜", "小樽"),
     ],
 )
 def test_a_value_that_is_put_off_is_contradicted_by_what_puts_it_off(question, answer, against):
@@ -47,6 +51,10 @@ def test_a_value_that_is_put_off_is_contradicted_by_what_puts_it_off(question, a
         ("When did the clay come at first?", "On 15 April, which 20 March replaces."),
         # The one that holds now has the value too.
         ("Which racks are swept?", "Racks 2, 3 and 5"),
+        ("联系人是谁？", "段若川"),
+        ("联系人以前是谁？", "柳青禾改为段若川"),
+        ("展示会はどこで開く？", "小樽"),
+        ("谁管理窑炉？", "陶艺社"),
     ],
 )
 def test_what_tells_both_or_the_newer_value_is_not(question, answer):
@@ -56,6 +64,9 @@ def test_what_tells_both_or_the_newer_value_is_not(question, answer):
 def test_a_bound_or_another_thing_is_not_put_off():
     text = "The hall seats 120 people. Not more than 120 may stand in the yard. The fee is 30 euros, not 120 dollars."
     assert judge("How many people does the hall seat?", "The hall seats 120 people.", text)[0] is Verdict.QUOTED
+    text = "2027年预算应为203万元。裙子不是真丝绸的。上衣是真丝绸的。"
+    assert judge("预算是哪年的？", "2027年预算为203万元。", text)[0] is not Verdict.CONTRADICTED
+    assert judge("上衣用什么做？", "真丝绸", text)[0] is not Verdict.CONTRADICTED
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def judge_answer(
 def _weigh_words(finding: Finding, parts: PlacedParts) -> Judgment | None:
     """Decide on a sentence by its words; None where the document is in another language."""
     judgment = weigh(finding)
-    return None if not judgment.is_supported and is_foreign(finding, parts) else judgment
+    return judgment if judgment.is_supported or finding.put_off or not is_foreign(finding, parts) else None
 
 
 def is_foreign(finding: Finding, parts: PlacedParts) -> bool:

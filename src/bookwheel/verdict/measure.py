@@ -54,8 +54,10 @@ _PUTS_OFF: Final = (
 )
 _IS_PUT_OFF: Final = (
     *(f"{be} {done}" for be in ("is", "are", "was", "were") for done in ("replaced", "superseded", "cancelled")),
-    *("should read", "should say", "改 为", "改 成", "更 正 为", "变 更 为", "调 整 为"),
+    *("should read", "should say", "改 为", "改 成", "更 正 为", "变 更 为", "调 整 为", "で は な く"),
 )
+# Right behind a number: "37.5% should be 35.7%", and no year 2027 of which something should be.
+_SHOULD_BE: Final = ("应 为", "应 是")
 _BETWEEN: Final = frozenset({"the", "a", "an", "about", "around", "on", "at", "in", "by", "约", "于", "在"})
 _MOST_BETWEEN: Final = 3
 _BEFORE: Final = tuple(f" {words}" for words in _PUTS_OFF)
@@ -164,19 +166,29 @@ def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Senten
 
 def find_put_off(claim: Sentence, question: Sentence, around: Surroundings) -> int | None:
     """Return the place of the sentence that puts off a value of the claim: "by 20 March instead of 15 April"."""
+    # A few signs of a script without capitals may be a name.
+    may_be_name = claim.has_signs and len(claim.terms) <= _SHORT
     own = {
         term.key: term
         for term in claim.terms
-        if (term.is_number or term.key in claim.names) and term.key not in question.keys
+        if (may_be_name or term.is_number or term.key in claim.names) and term.key not in question.keys
     }
     # What tells both values may say which one holds.
     if any(words in f" {' '.join(claim.tokens)} " for words in _TELLS_BOTH) or any(
         _is_put_off(claim, term) for term in own.values()
     ):
         return None
+    known = {*claim.keys, *question.asked}
     for at, one in enumerate(around.sentences):
+        is_asked = not question.asked.isdisjoint(one.keys)
         places = [term for term in one.terms if term.key in own]
-        off = {term.key for term in places if _is_put_off(one, term) and _is_of_same(claim, own[term.key], one, term)}
+        off = {
+            term.key
+            for term in places
+            if _is_put_off(one, term)
+            and (is_asked or term.is_number or term.key in claim.names)
+            and _is_of_same(claim, own[term.key], one, term, known)
+        }
         if off - {term.key for term in places if not _is_put_off(one, term)}:
             return at
     return None
@@ -189,15 +201,16 @@ def _is_put_off(sentence: Sentence, term: Term) -> bool:
         first -= 1
     before = f" {' '.join(clause[max(0, first - _MOST_BETWEEN) : first])}"
     behind = f" {' '.join(clause[at + 1 : at + 1 + 2 * _MOST_BETWEEN])} "
-    return before.endswith(_BEFORE) or any(words in behind for words in _BEHIND)
+    is_wrong = term.is_number and " ".join(clause[at + 1 + bool(sentence.find_unit(term)) :]).startswith(_SHOULD_BE)
+    return is_wrong or before.endswith(_BEFORE) or any(words in behind for words in _BEHIND)
 
 
-def _is_of_same(claim: Sentence, mine: Term, other: Sentence, theirs: Term) -> bool:
-    """Tell if two equal terms are of one thing: what they count is alike, or what else the sentences say."""
+def _is_of_same(claim: Sentence, mine: Term, other: Sentence, theirs: Term, known: set[str]) -> bool:
+    """Tell if two equal terms are of one thing: what they count is alike, or what else is known and said there."""
     counted, others = claim.find_counted(mine)[:1], other.find_counted(theirs)
     if counted and others and counted[0] not in others:
         return False
-    return len(mine.key) > _LEAST_TELLING or len(claim.keys.keys() & other.keys.keys()) > 1
+    return len(mine.key) > _LEAST_TELLING or len(known & other.keys.keys()) > 1
 
 
 def is_vetoed(features: Mapping[str, float]) -> bool:

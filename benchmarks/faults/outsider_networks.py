@@ -141,7 +141,7 @@ def _redirect(status: int, where: str) -> Callable[[Path], str]:
                 lambda: model.reply(words, limit=9, sampling=Sampling()),
                 lambda: model.judge(words, ("Yes", "No")),
                 lambda: embedder.embed(["secret"]),
-                lambda: OpenAIModel.connect("m", base_url=model.endpoint.url, deadline=5),
+                lambda: OpenAIModel(name="m", base_url=model.endpoint.url, deadline=5).connect(),
             ):
                 try:
                     await call()

@@ -144,6 +144,7 @@ def run_bookwheel(texts: list[str], base: str, tokenizer: str | None) -> int:
     from bookwheel.models.openai import OpenAIModel
     from bookwheel.plan import Plan
     from bookwheel.reading import runner
+    from bookwheel.text.tokens import FileTokenizer
     from bookwheel.types import Status
 
     plan = Plan(chunk_tokens=CHUNK, memory_tokens=NOTES, answer_tokens=REPLY, language="en")
@@ -157,7 +158,9 @@ def run_bookwheel(texts: list[str], base: str, tokenizer: str | None) -> int:
         return reading.usage.calls
 
     async def run() -> int:
-        model = await OpenAIModel.connect("bare", base_url=base, api_key="-", tokenizer=tokenizer, concurrency=AT_ONCE)
+        model = await OpenAIModel(
+            name="bare", base_url=base, api_key="-", tokenizer=FileTokenizer(Path(tokenizer)), concurrency=AT_ONCE
+        ).connect()
         with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
             calls = sum(await asyncio.gather(*(read(text, model, journal) for text in texts)))
         await model.aclose()

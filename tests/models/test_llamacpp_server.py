@@ -31,7 +31,7 @@ def _bare(monkeypatch):
 
 def with_model(url, act, **settings):
     async def run():
-        model = await OpenAIModel.connect("local-test", base_url=url, timeout=60, **settings)
+        model = await OpenAIModel(name="local-test", base_url=url, timeout=60, **settings).connect()
         try:
             return await act(model)
         finally:

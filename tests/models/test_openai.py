@@ -243,7 +243,7 @@ def test_connecting_learns_window_tokenizer_and_template(server, acts):
     server.plays(tokenize, route="/tokenize")
 
     async def run() -> OpenAIModel:
-        found = await OpenAIModel.connect("m", base_url=server.url)
+        found = await OpenAIModel(name="m", base_url=server.url).connect()
         assert found.tokenizer.count("four words are here") == 4
         await found.aclose()
         return found
@@ -258,7 +258,7 @@ def test_a_server_without_a_tokenizer_is_estimated_without_an_error(server, acts
     server.plays(acts.sends({"data": [{"id": "m", "owned_by": "openai"}]}), route="/v1/models")
 
     async def run() -> OpenAIModel:
-        found = await OpenAIModel.connect("m", base_url=server.url, window=1234)
+        found = await OpenAIModel(name="m", base_url=server.url, window=1234).connect()
         await found.aclose()
         return found
 
@@ -270,7 +270,7 @@ def test_a_server_without_a_tokenizer_is_estimated_without_an_error(server, acts
 def test_a_name_that_vllm_does_not_list_is_told_when_connecting(server, acts):
     vllm(server, acts)
     with pytest.raises(UnknownModel, match="has no model 'n'; it has m"):
-        asyncio.run(OpenAIModel.connect("n", base_url=server.url))
+        asyncio.run(OpenAIModel(name="n", base_url=server.url).connect())
 
 
 def test_a_prompt_that_the_server_cut_silently_is_an_error(server, acts, model):

@@ -3,7 +3,7 @@
 `bookwheel.models.client` does HTTP and streaming. This module does the rest: it drops settings that a server rejects,
 parses replies. It asks once; `bookwheel.models.patience` asks again.
 
-    model = await OpenAIModel.connect("Qwen/Qwen3-8B", base_url="http://localhost:8000/v1")
+    model = await OpenAIModel(name="Qwen/Qwen3-8B", base_url="http://localhost:8000/v1").connect()
     reply = await model.reply([Message(role="user", content="Hello")], limit=64, sampling=Sampling())
 """
 
@@ -16,8 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final, Required, Self, TypedDict, Unpack
+from typing import Any, Final, Self
 
 from bookwheel.errors import ModelError, WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, JudgingModel, Likelihood
@@ -40,7 +39,7 @@ from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.models.transport import late_reply
 from bookwheel.models.vision import PictureRule
 from bookwheel.plan import Plan, Sampling
-from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, are_possible, least_tokens
+from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer, are_possible, least_tokens
 from bookwheel.types import Message, Reply, Usage
 
 _CHAT_ROUTE: Final = "/chat/completions"
@@ -62,23 +61,6 @@ _OPTIONAL_SETTINGS: Final[tuple[str, ...]] = (
 _SHORT_TEXT: Final = 2000
 
 _log: Final = logging.getLogger(__name__)
-
-
-class EndpointSettings(TypedDict, total=False):
-    """The constructor's settings, for callers that pass them on."""
-
-    base_url: Required[str]
-    api_key: str | None
-    account: Mapping[str, str]
-    timeout: float | None
-    deadline: float | None
-    concurrency: int | None
-    plan: Plan | None
-    window: int | None
-    vision: str | None
-    record_tokens: bool
-    extra_body: Mapping[str, Any] | None
-    stream: bool
 
 
 class OpenAIModel:
@@ -123,30 +105,20 @@ class OpenAIModel:
         self._client = self.endpoint.open_client()
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
 
-    @classmethod
-    async def connect(
-        cls,
-        name: str,
-        *,
-        tokenizer: Tokenizer | Path | str | None = None,
-        may_be_away: bool = False,
-        **settings: Unpack[EndpointSettings],
-    ) -> Self:
-        """Connect to the server and ask for its window and tokenizer. A wrong address, key or name fails here.
+    async def connect(self, *, may_be_away: bool = False) -> Self:
+        """Meet the server, and return the model. A wrong address, key or name fails here, and the model is closed.
 
         One that `may_be_away` is to be met later.
         """
-        own = FileTokenizer(Path(tokenizer)) if isinstance(tokenizer, Path | str) else tokenizer
-        model = cls(name=name, tokenizer=own, **settings)
         try:
-            await model.meet()
+            await self.meet()
         except BaseException as error:
             if may_be_away and isinstance(error, ModelError) and error.is_passing:
-                _log.warning("%s is away and will be asked again: %s", name, error)
-                return model
-            await model.aclose()
+                _log.warning("%s is away and will be asked again: %s", self.name, error)
+                return self
+            await self.aclose()
             raise
-        return model
+        return self
 
     async def meet(self) -> None:
         """Ask the server for its window and tokenizer."""

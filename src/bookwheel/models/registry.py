@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError, MissingExtra, UnknownModel
 from bookwheel.models.endpoint import Endpoint, strip_secrets
 from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin, require_extra
+from bookwheel.text.tokens import FileTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bookwheel.models.base import Model
-    from bookwheel.models.openai import EndpointSettings
     from bookwheel.models.weights import DownloadProgress
 
 GROUP: Final = "bookwheel.models"
@@ -42,18 +42,6 @@ def is_built_in(name: str) -> bool:
 def is_folder(name: str) -> bool:
     """Return True for a folder of weights in transformers' form, such as a run's `policy`."""
     return Path(name, "config.json").is_file() and Path(name, "tokenizer.json").is_file()
-
-
-class ConnectionSettings(TypedDict, total=False):
-    """How a model is opened, beyond which one it is."""
-
-    timeout: float | None
-    deadline: float | None
-    concurrency: int | None
-    threads: int | None
-    record_tokens: bool
-    may_be_away: bool
-    progress: DownloadProgress | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +92,8 @@ class ModelAddress:
             return replace(self, model=model.name, url=endpoint.url)
         return self if self.model else replace(self, model=model.name)
 
-    async def open(self, *, api_key: str | None = None, **connection: Unpack[ConnectionSettings]) -> Model:
-        """Open the model, with a key of the caller's or the one in the key's variable."""
+    async def open(self, *, api_key: str | None = None, **opening: Any) -> Model:
+        """Open the model as `open_model` does, with a key of the caller's or the one in the key's variable."""
         environment = Environment.load()
         return await open_model(
             self.model,
@@ -115,7 +103,7 @@ class ModelAddress:
             window=self.window,
             vision=self.vision,
             environment=environment,
-            **connection,
+            **opening,
         )
 
 
@@ -151,7 +139,7 @@ async def open_model(
 ) -> Model:
     """Open the model of this name. Without a name, open the endpoint's only model, or `local` without an endpoint.
 
-    A server that `may_be_away` is opened without an answer, if the name is given (`OpenAIModel.meet`).
+    A server that `may_be_away` is opened without an answer, if the name is given (`OpenAIModel.connect`).
     `progress` is called with the bytes while the local model's weights are fetched. What is not given here is taken
     from `environment`, by default this process's.
     """
@@ -191,12 +179,17 @@ async def open_model(
     from bookwheel.models.openai import OpenAIModel
     from bookwheel.models.server_models import find_only_model
 
-    settings: EndpointSettings = {"base_url": url, "api_key": api_key, "account": environment.account}
-    settings |= {"window": window, "vision": vision, "record_tokens": record_tokens}
-    settings |= {"timeout": timeout, "deadline": deadline, "concurrency": concurrency}
-    return await OpenAIModel.connect(
-        name or await find_only_model(Endpoint.resolve(url, api_key, account=environment.account)),
-        tokenizer=tokenizer,
-        may_be_away=may_be_away,
-        **settings,
+    model = OpenAIModel(
+        name=name or await find_only_model(Endpoint.resolve(url, api_key, account=environment.account)),
+        base_url=url,
+        api_key=api_key,
+        account=environment.account,
+        timeout=timeout,
+        deadline=deadline,
+        concurrency=concurrency,
+        tokenizer=FileTokenizer(Path(tokenizer)) if tokenizer else None,
+        window=window,
+        vision=vision,
+        record_tokens=record_tokens,
     )
+    return await model.connect(may_be_away=may_be_away)

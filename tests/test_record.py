@@ -20,9 +20,7 @@ from bookwheel.record import (
     reading_to_json,
     step_to_json,
     summary_to_json,
-    to_plain,
 )
-from bookwheel.schema import from_plain
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -226,12 +224,6 @@ def test_a_record_from_before_verdicts_is_still_read():
     values = reading_to_json(scripted_reading())
     del values["claims"], values["document"]["notes"]
     assert reading_from_json(values).claims == ()
-
-
-def test_the_one_word_of_older_records_for_what_is_borne_out_is_still_read():
-    claim = to_plain(Claim(text="It is so.", verdict=Verdict.SUPPORTED, evidence=(0,)))
-    old = {name: claim[name] for name in ("text", "evidence", "step", "missing")} | {"verdict": "found"}
-    assert from_plain(Claim, old) == Claim(text="It is so.", verdict=Verdict.SUPPORTED, evidence=(0,))
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,6 @@ class Verdict(StrEnum):
     UNCHECKED = "unchecked"
     """Nobody looked, or the judge failed."""
 
-    @classmethod
-    def _missing_(cls, value: object) -> Verdict | None:
-        # Journals of older versions have one word for what is quoted and what is supported.
-        return cls.SUPPORTED if value == "found" else None
-
 
 BORNE_OUT: Final = frozenset({Verdict.QUOTED, Verdict.SUPPORTED})
 """The verdicts of a sentence that the document says."""
@@ -88,7 +83,7 @@ class Evidence:
 
     @property
     def source(self) -> str:
-        """The sources as one text; empty in readings of older versions."""
+        """The sources as one text."""
         return ", ".join(self.sources)
 
     @property
@@ -125,7 +120,7 @@ class Claim:
     """Whether it answers the question; None where nothing was judged."""
     judge: str | None = None
     """Who judged it: `words`, where its words were compared with the document's and no model was asked, or the model's
-    name; None where nobody did, and in records of older versions."""
+    name; None where nobody did."""
 
 
 def sum_up_verdicts(claims: Sequence[Claim]) -> Verdict | None:

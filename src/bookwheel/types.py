@@ -301,7 +301,7 @@ class Reading:
     error: str = ""
     """The reason it failed or stopped, in a sentence; else empty."""
     error_kind: str = ""
-    """The class of that error in `bookwheel.errors`; empty where there was none, and in older readings."""
+    """The class of that error in `bookwheel.errors`; empty where there was none."""
     parent: str = ""
     """The reading that an edit forked this one from, or whose memory it began with."""
     created: str = ""

@@ -137,13 +137,6 @@ def test_what_words_alone_do_not_prove_a_model_may_judge(prompts, verdict, is_to
     assert "--judge" not in capsys.readouterr().err
 
 
-def test_a_reading_from_before_verdicts_shows_its_evidence_and_claims_nothing(capsys) -> None:
-    print_answer(replace(READING, claims=()), OutputOptions())
-    output = capsys.readouterr().err
-    assert "“The lease ends in May.”" in output
-    assert "found" not in output
-
-
 @pytest.mark.parametrize(
     ("flag", "note"),
     [

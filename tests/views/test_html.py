@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.claims import Evidence
+from bookwheel.claims import Claim, Evidence, Verdict
 from bookwheel.flags import Flag
 from bookwheel.plan import Plan
 from bookwheel.types import Answer, Chunk, Conversation, DocumentInfo, Memory, Reading, Reply, Status, Step, Usage
@@ -119,6 +119,7 @@ def reading_of(*memories, question="Who?", answer="Ada", source="a.pdf", status=
         if answer
         else None,
         evidence=(Evidence(quote=f"{answer} signed", start=110, end=120, step=1, pages=(2,)),),
+        claims=(Claim(text=answer, verdict=Verdict.SUPPORTED, evidence=(0,)),),
         created="2026-11-21T10:00:00+00:00",
     )
 
@@ -239,7 +240,7 @@ def test_a_reading_without_an_answer_says_why(status, words):
 
 
 def test_a_reading_without_steps_has_a_page():
-    check_harmless(render_page(replace(reading_of(), evidence=())))
+    check_harmless(render_page(replace(reading_of(), evidence=(), claims=())))
 
 
 def test_a_fragment_brings_no_ids_and_no_links_into_its_notebook():

@@ -162,8 +162,6 @@ def print_verdict(console: Terminal, reading: Reading) -> None:
     from bookwheel.views.verdicts import describe_claim, describe_judge, describe_verdict
 
     if reading.verdict is None:
-        for piece in reading.evidence:  # of an older reading, which has no verdict
-            _print_quote(console, piece)
         return
     has_several = len(reading.claims) > 1
     if has_several:

@@ -155,9 +155,7 @@ def _render_cell(step: Step, scale: float) -> str:
 def _render_verdict(reading: Reading, *, linked: bool) -> str:
     """Show each sentence of the answer with its verdict and the passages that it rests on."""
     if reading.verdict is None:
-        # An older reading has evidence and no verdict.
-        quotes = "".join(_render_quote(quote, linked=linked) for quote in reading.evidence)
-        return f"<h2>What the answer rests on</h2>\n{quotes}" if quotes else ""
+        return ""
     title = _escape(describe_verdict(reading.verdict, reading.answers))
     shown = [f'<h2 class="{reading.sign}">The answer: {title}</h2>\n']
     for claim in reading.claims:

@@ -52,7 +52,6 @@ def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str
 def _render_verdict(reading: Reading) -> Iterator[str]:
     """Yield each sentence of the answer with its verdict and the passages that it rests on."""
     if reading.verdict is None:
-        yield from map(_render_evidence, reading.evidence)  # of an older reading, which has no verdict
         return
     yield f"## The answer: {describe_verdict(reading.verdict, reading.answers)}"
     for claim in reading.claims:

@@ -65,8 +65,6 @@ def test_the_choice_is_the_first_step_and_a_resumed_reading_keeps_it():
     assert (steps[0].chunk.start, steps[0].chunk.end, steps[0].conversation.reply.usage.calls) == (0, 0, 0)
     assert [step.chunk.index for step in steps] == list(range(len(steps)))
     # The chosen way goes on although the question would now be read otherwise.
-    # A journal of an older version has the choice in the reply alone.
-    for done in (steps[:2], [replace(steps[0], choice=None), steps[1]]):
-        *rest, again = read(GATED, done=done)
-        assert again.text == answer.text
-        assert [step.chunk for step in rest] == [step.chunk for step in steps[2:]]
+    *rest, again = read(GATED, done=steps[:2])
+    assert again.text == answer.text
+    assert [step.chunk for step in rest] == [step.chunk for step in steps[2:]]

@@ -22,7 +22,7 @@ from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.ways import document_index
 from bookwheel.reading.ways.ranked import find_ranking
 from bookwheel.reading.ways.registry import check_abilities, estimate_cost, load_way
-from bookwheel.types import Answer, Conversation, Reply, Usage
+from bookwheel.types import Answer, Usage
 
 PLAN = Plan(
     question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, language="en", rank=Rank.EMBEDDINGS
@@ -82,15 +82,10 @@ def test_the_order_is_the_first_step_and_a_resumed_reading_pays_for_it_once():
     assert scores
     assert max(scores) <= 1
     assert steps[0].conversation.reply.usage.calls >= 2
-    # A journal of an older version has the scores in the reply.
-    said = " ".join(f"{score:.4f}" for score in scores)
-    reply = Reply(text=f"nearness of each chunk to the question, by embeddings: {said}")
-    old = replace(steps[0], ranking=(), conversation=Conversation(messages=(), reply=reply))
-    for first in (steps[0], old):
-        again = Embedding()
-        *rest, _ = read(model=again, done=[first, steps[1]])
-        assert again.embedded == []
-        assert [step.chunk for step in rest] == [step.chunk for step in steps[2:]]
+    again = Embedding()
+    *rest, _ = read(model=again, done=steps[:2])
+    assert again.embedded == []
+    assert [step.chunk for step in rest] == [step.chunk for step in steps[2:]]
 
 
 def test_an_order_of_other_chunks_is_not_followed_and_all_are_read_once():
@@ -165,7 +160,7 @@ HEADED = "".join(f"## Page {n}\n\nThe wheel of page {n} was green. {'It turned. 
 
 @pytest.mark.parametrize("way", ["ranked+edits", "quotes", "parallel+edits"])
 @pytest.mark.parametrize("steps", [3, 9])
-def test_a_reading_that_an_earlier_version_cut_otherwise_goes_on_and_reads_all_once(way, steps, monkeypatch):
+def test_a_reading_that_another_tokenizer_cut_otherwise_goes_on_and_reads_all_once(way, steps, monkeypatch):
     plan = replace(PLAN, rank=Rank.WORDS, chunk_tokens=80)
     model = partial(ScriptedModel, keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=900)
     document_index._SLOTS.clear()

@@ -65,16 +65,13 @@ async def auto(
     """Yield the choice as a step, then what the chosen way yields."""
     from bookwheel.reading.ways.registry import load_way
 
-    if not done:
+    choice = done[0].choice if done else None
+    if choice is None:
         check(question, model, plan, prompts_for(plan, question))
         choice = await choose_parts(document, question, model, plan)
         blank = Memory.blank(plan.memory_tokens)
         step = build_idle_step(Chunk.empty(), blank, note=f"{choice.way}: {choice.reason}")
         yield replace(step, choice=choice)
-    else:
-        # Older journals have the choice in the reply alone.
-        way, _, reason = done[0].conversation.reply.text.partition(": ")
-        choice = done[0].choice or WayChoice(way=way, reason=reason)
     # The choice itself is step 0.
     own = [step.with_index(step.chunk.index - 1) for step in done[1:]]
     events = load_way(choice.way)(document, question, model, plan, own)

@@ -73,7 +73,7 @@ def cut_chunks(document: Document, tokenizer: Tokenizer, size: int) -> list[Chun
 def cut_around(document: Document, tokenizer: Tokenizer, size: int, done: Sequence[Step]) -> list[Chunk]:
     """Return the chunks of a document around those that a reading has read, as it cut them.
 
-    A reading that an earlier version began may have other chunks than this one would cut.
+    One that goes on with another tokenizer has other chunks than this one would cut.
     """
     chunks, read = cut_chunks(document, tokenizer, size), list_read(done)
     if read <= {(chunk.start, chunk.end) for chunk in chunks}:

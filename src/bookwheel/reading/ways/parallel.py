@@ -88,7 +88,7 @@ def open_segments(context: ReadingContext, write: Write, done: Sequence[Step]) -
     if length is None:
         length = sum(len(part.text) for part in context.document.parts())
     cut = split(context.document, context.model.tokenizer, context.plan.chunk_tokens)
-    # A reading goes on in the segments in which an earlier version began it.
+    # A reading goes on in its segments, though another tokenizer would cut others.
     first = next((step.chunk for step in done if step.chunk.start == 0 < step.chunk.end), None) or next(cut, None)
     count = count_segments(length // first.end) if first else 0
     bounds = [0, *(_find_boundary(context.document, length * n // count) for n in range(1, count)), length]

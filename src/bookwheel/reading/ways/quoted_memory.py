@@ -29,19 +29,14 @@ def find_lines(done: Sequence[Step]) -> dict[str, ScoredLine]:
     return {text: line for step in own for text, line in zip(step.after.text.splitlines(), step.lines, strict=True)}
 
 
-async def restore_quotes(
-    memory: Memory, lines: Mapping[str, ScoredLine], done: Sequence[Step], scorer: QuestionScorer
-) -> list[ScoredQuote]:
-    """Return the passages of a memory that was kept or edited. Lines of which nothing is known are measured."""
+async def restore_quotes(memory: Memory, lines: Mapping[str, ScoredLine], scorer: QuestionScorer) -> list[ScoredQuote]:
+    """Return the passages of a memory that was kept or edited. Lines of which nothing is known are the user's."""
     kept: list[ScoredQuote] = []
     for text in filter(str.strip, memory.text.splitlines()):
         if line := lines.get(text):
             kept.append(ScoredQuote(text, inf if line.chunk is None else line.chunk, line.gain, line.judgement))
-            continue
-        # A journal of a version before `Step.lines` has the text alone.
-        origin = next((step for step in done if text in step.after.text.splitlines()), None)
-        score = origin.score if origin and Flag.EDITED not in origin.flags else None
-        kept.append(ScoredQuote(text, inf if score is None else score, await scorer.gain(text)))
+        else:
+            kept.append(ScoredQuote(text, inf, await scorer.gain(text)))
     return await judge_quotes(kept, scorer)
 
 
@@ -73,13 +68,9 @@ async def judge_quotes(quotes: Iterable[ScoredQuote], scorer: QuestionScorer) ->
     return [*own, *sorted(judged, key=lambda quote: -quote.rank)]
 
 
-def find_joined(lines: Mapping[str, ScoredLine], done: Sequence[Step]) -> str | None:
+def find_joined(lines: Mapping[str, ScoredLine]) -> str | None:
     """Return the passage that joined the best one before the reading was stopped."""
-    if joined := next((text for text, line in lines.items() if line.joins), None):
-        return joined
-    # A journal of a version before `Step.lines` shows it by its place, below the best one.
-    step = next((step for step in done if Flag.JOINED in step.flags and Flag.EDITED not in step.flags), None)
-    return step.after.text.splitlines()[1] if step else None
+    return next((text for text, line in lines.items() if line.joins), None)
 
 
 def join_second(

@@ -96,8 +96,8 @@ async def quotes(
         yield _conclude_told(scorer, told)
         return
     lines = find_lines(done)
-    second = find_joined(lines, done)
-    kept = [quote for quote in await restore_quotes(memory, lines, done, scorer) if quote.text != second]
+    second = find_joined(lines)
+    kept = [quote for quote in await restore_quotes(memory, lines, scorer) if quote.text != second]
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
     searched = _SEARCHED if plan.enough_gain else _PREFERRED

@@ -121,7 +121,7 @@ async def read_by_rank(
         return
     in_order = asks_for_all(context.question)
     ranking = find_ranking(done)
-    # An earlier version may have cut and ranked others.
+    # Of chunks that another tokenizer cut.
     ranking = ranking if ranking is None or len(ranking) == len(index.chunks) else None
     if ranking is None and context.plan.rank is Rank.EMBEDDINGS and not in_order and not done:
         order = await _rank_by_embeddings(context, index.chunks)
@@ -188,14 +188,7 @@ def build_ranking_step(scores: Sequence[float], usage: Usage, limit: int) -> Ste
 
 def find_ranking(steps: Sequence[Step]) -> tuple[float, ...] | None:
     """Return the scores that an earlier run of the reading has stored; None if there are none."""
-    for step in steps[:1]:
-        text = step.conversation.reply.text
-        if step.ranking or text == _NOTE:
-            return step.ranking
-        # Journals of versions before the ranking have it in the reply.
-        if text.startswith(f"{_NOTE}:"):
-            return tuple(float(score) for score in text.removeprefix(f"{_NOTE}:").split())
-    return None
+    return next((step.ranking for step in steps[:1] if step.conversation.reply.text == _NOTE), None)
 
 
 async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[Step]) -> Decision | None:

@@ -294,8 +294,6 @@ def reading_text(reading: Reading) -> str:
     for claim in reading.claims:
         lines.append(f"  {claim.text}: {', '.join(filter(None, (describe_claim(claim), describe_judge(claim))))}")
         lines += [_quote_line(reading.evidence[number]) for number in claim.evidence]
-    if not reading.claims:  # an older reading
-        lines += map(_quote_line, reading.evidence)
     lines += [f"note: {note}" for note in reading.document.notes]
     for step in reading.steps:
         if changes := find_changes(step.before.text, step.after.text):

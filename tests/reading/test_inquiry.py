@@ -126,3 +126,9 @@ def test_answers_of_before_are_doubted_and_instructions_are_not(question: str, d
         message = prompts_for(Plan(earlier=earlier), question).answer(question, Memory.blank(10))[-1].content
         assert (doubt in message) is is_doubted
         assert earlier.removeprefix("system: ") in message
+
+
+def test_a_field_may_refer_to_a_part_by_its_anchor_or_to_the_whole() -> None:
+    day = {"$anchor": "day", "type": "string", "description": "The last day."}
+    schema = {"properties": {"due": {"$ref": "#day"}, "next": {"$ref": "#"}}, "$defs": {"day": day}}
+    assert describe_fields(json.dumps(schema), 99) == "- due (text): The last day.\n- next"

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.journal import Journal
 from bookwheel.lab.tasks.base import SampleDocument
-from bookwheel.reading.ways.parallel import DocumentHead
 from bookwheel.text import leads
-from bookwheel.text.chunks import fill_in, open_leads, split
+from bookwheel.text.chunks import DocumentHead, fill_in, open_leads, split
 from bookwheel.text.leads import Leads
 from bookwheel.text.lines import read_lines
 from bookwheel.text.tokens import WordTokenizer

@@ -179,7 +179,7 @@ def _is_path(word: str) -> bool:
 
 def read_questions(file: Path) -> list[str]:
     """Return the questions of a file, one a line; InputError where there are none."""
-    from bookwheel.tables.files import read_text
+    from bookwheel.documents.decoding import read_text
 
     with explain_failure(file, "read"):
         lines = read_text(file).splitlines()

@@ -21,6 +21,7 @@ from bookwheel.documents.sources import SourceWarnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from charset_normalizer import CharsetMatch
 
@@ -141,6 +142,15 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
 
 def decode_bytes(data: bytes, name: str, warnings: SourceWarnings, charset: str = "") -> str:
     return "".join(decode(BytesIO(data).read, name, warnings, charset))
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text, in UTF-8 or in another encoding, as spreadsheets in China write GBK; else UnicodeError."""
+    warnings = SourceWarnings()
+    text = decode_bytes(path.read_bytes(), path.name, warnings).removeprefix("\ufeff")
+    if any("invalid" in what for what in warnings.lines()):
+        raise UnicodeError(f"bytes of {path.name} are in no encoding")
+    return text
 
 
 def decode_word(word: str | bytes, charset: str) -> str:

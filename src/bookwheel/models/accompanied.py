@@ -92,7 +92,6 @@ class AccompaniedModel(ModelWrapper):
     def __init__(self, model: Model, companions: Companions) -> None:
         super().__init__(model)
         self.companions = companions
-        self.endpoint: object = getattr(model, "endpoint", None)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         embedder = await self.companions.open_embedder()
@@ -106,12 +105,6 @@ def find_companions(model: Model) -> Companions:
     """Return the companions of a model, however it is wrapped."""
     accompanied = find_wrapper(model, AccompaniedModel)
     return accompanied.companions if accompanied else Companions()
-
-
-def find_endpoint(model: Model) -> object:
-    """Return where a model is asked, however it is wrapped; None for one in this process."""
-    accompanied = find_wrapper(model, AccompaniedModel)
-    return accompanied.endpoint if accompanied else None
 
 
 def find_known_gate(model: Model, plan: Plan) -> GatePlan | None:

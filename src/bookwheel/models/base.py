@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import exp, fsum
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from bookwheel.errors import InputError, MissingAbility
 from bookwheel.types import Message, Reply, Usage
@@ -276,6 +276,11 @@ def unwrap(model: Model) -> Model:
     while isinstance(model, ModelWrapper):
         model = model._model  # noqa: SLF001 - a wrapper's own
     return model
+
+
+def find_endpoint(model: Model) -> Any:
+    """Return where a model is asked, however it is wrapped; None for one in this process."""
+    return getattr(unwrap(model), "endpoint", None)
 
 
 def count_messages(messages: Iterable[Message], tokenizer: Tokenizer) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError, MissingExtra, UnknownModel
+from bookwheel.models.base import find_endpoint
 from bookwheel.models.endpoint import Endpoint, strip_secrets
 from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin, require_extra
@@ -87,8 +88,7 @@ class ModelAddress:
 
     def complete(self, model: Model) -> Self:
         """Return the address with what opening the model has shown: the endpoint and the name found there."""
-        endpoint = getattr(model, "endpoint", None)
-        if endpoint is not None:
+        if endpoint := find_endpoint(model):
             return replace(self, model=model.name, url=endpoint.url)
         return self if self.model else replace(self, model=model.name)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
+from urllib.parse import unquote
 
 from bookwheel.plan import Plan
 
@@ -77,13 +78,38 @@ def resolve(node: Any, root: Any) -> Any:
     """Return the part of a schema that a node refers to, or the node itself."""
     for _ in range(_DEEPEST):
         reference = node.get("$ref") if isinstance(node, dict) else None
-        if not isinstance(reference, str) or not reference.startswith("#/"):
+        if not isinstance(reference, str):
             return node
-        found = root
-        for part in reference[2:].split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~"), {}) if isinstance(found, dict) else {}
-        node = found
+        node = find_part(root, reference)
     return node
+
+
+def find_part(schema: Any, reference: str) -> Any:
+    """Return the part of the schema that a reference leads to; None where there is none. Nothing is fetched."""
+    if not reference.startswith("#"):
+        return None
+    fragment = unquote(reference[1:])
+    if fragment and not fragment.startswith("/"):
+        named = (one for one in list_objects(schema) if fragment in (one.get("$anchor"), one.get("$dynamicAnchor")))
+        return next(named, None)
+    for part in fragment.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list) and key.isdecimal() and int(key) < len(schema):
+            schema = schema[int(key)]
+        elif isinstance(schema, dict) and key in schema:
+            schema = schema[key]
+        else:
+            return None
+    return schema
+
+
+def list_objects(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            yield from list_objects(part)
 
 
 def list_options(node: Any) -> list[Any]:

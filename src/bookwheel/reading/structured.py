@@ -19,13 +19,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer, explain_failure
 from bookwheel.flags import Flag
 from bookwheel.models.base import Model, count_messages
 from bookwheel.plan import Plan
-from bookwheel.reading.inquiry import list_options, resolve
+from bookwheel.reading.inquiry import find_part, list_objects, list_options, resolve
 from bookwheel.reading.json_replies import read_values
 from bookwheel.reading.loop import Way, converse
 from bookwheel.reading.prompts import prompts_for
@@ -87,7 +86,7 @@ def format_schema(schema: Any, where: str = "schema") -> str:
         raise InputError(f"{where} is no JSON Schema: {error.json_path}: {error.message}") from error
     seen = dict[int, bool]()
     for reference in _list_values(schema, "$ref"):
-        if (part := _find_part(schema, reference)) is None:
+        if (part := find_part(schema, reference)) is None:
             raise InputError(
                 f'{where}: "$ref" must lead to a part of the same file such as "#/$defs/x", not {reference!r}'
             )
@@ -98,16 +97,7 @@ def format_schema(schema: Any, where: str = "schema") -> str:
 
 def _list_values(node: Any, keyword: str) -> Iterator[str]:
     """Yield every text under a keyword in a schema."""
-    return (one[keyword] for one in _list_objects(node) if isinstance(one.get(keyword), str))
-
-
-def _list_objects(node: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(node, dict):
-        yield node
-        node = list(node.values())
-    if isinstance(node, list):
-        for part in node:
-            yield from _list_objects(part)
+    return (one[keyword] for one in list_objects(node) if isinstance(one.get(keyword), str))
 
 
 def _is_endless(node: Any, root: Any, seen: dict[int, bool]) -> bool:
@@ -120,29 +110,10 @@ def _is_endless(node: Any, root: Any, seen: dict[int, bool]) -> bool:
     seen[id(node)] = False
     same = [node.get(keyword) for keyword in ("not", "if", "then", "else")]
     same += [part for keyword in ("allOf", "anyOf", "oneOf") for part in node.get(keyword) or ()]
-    same += [_find_part(root, node["$ref"])] if isinstance(node.get("$ref"), str) else []
+    same += [find_part(root, node["$ref"])] if isinstance(node.get("$ref"), str) else []
     is_endless = any(_is_endless(part, root, seen) for part in same)
     seen[id(node)] = True
     return is_endless
-
-
-def _find_part(schema: Any, reference: str) -> Any:
-    """Return the part of the schema that a reference leads to; None where there is none. Nothing is fetched."""
-    if not reference.startswith("#"):
-        return None
-    fragment = unquote(reference[1:])
-    if fragment and not fragment.startswith("/"):
-        named = (one for one in _list_objects(schema) if fragment in (one.get("$anchor"), one.get("$dynamicAnchor")))
-        return next(named, None)
-    for part in fragment.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(schema, list) and key.isdecimal() and int(key) < len(schema):
-            schema = schema[int(key)]
-        elif isinstance(schema, dict) and key in schema:
-            schema = schema[key]
-        else:
-            return None
-    return schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

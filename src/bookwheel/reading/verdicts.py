@@ -14,8 +14,8 @@ from typing import Final
 
 from bookwheel.claims import Claim, Evidence
 from bookwheel.errors import InputError
-from bookwheel.models.accompanied import find_companions, find_endpoint
-from bookwheel.models.base import Model
+from bookwheel.models.accompanied import find_companions
+from bookwheel.models.base import Model, find_endpoint
 from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.model_judge import (

@@ -15,8 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.sources import SourceWarnings
+from bookwheel.documents.decoding import read_text
 from bookwheel.errors import InputError, explain_failure
 from bookwheel.plugins import require_extra
 
@@ -92,15 +91,6 @@ def replace_whole(path: Path) -> Iterator[Path]:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def read_text(path: Path) -> str:
-    """Return a file's text, in UTF-8 or in what a spreadsheet writes, which is GBK in China; else UnicodeError."""
-    warnings = SourceWarnings()
-    text = decode_bytes(path.read_bytes(), path.name, warnings).removeprefix("\ufeff")
-    if any("invalid" in what for what in warnings.lines()):
-        raise UnicodeError(f"bytes of {path.name} are in no encoding")
-    return text
 
 
 def _read_csv(path: Path) -> list[Row]:

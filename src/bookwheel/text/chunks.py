@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from bookwheel.background import let_leave
@@ -53,6 +53,33 @@ def open_leads(document: Document) -> FindLead | None:
     One whose length is unknown is not kept: what stands before a chunk would be converted again for each.
     """
     return document.open_leads() if isinstance(document, LedDocument) and document.length is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHead:
+    """A document up to a character."""
+
+    document: Document
+    length: int
+
+    @property
+    def name(self) -> str:
+        return self.document.name
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text from `start` up to the end of the head."""
+        left = self.length - start
+        for part in self.document.parts(start):
+            if left <= 0:
+                return
+            yield part if len(part.text) <= left else Part(text=part.text[:left], source=part.source, page=part.page)
+            left -= len(part.text)
+
+    def slice(self, start: int, end: int) -> str:
+        return self.document.slice(start, end)
+
+    def open_leads(self) -> FindLead | None:
+        return open_leads(self.document)
 
 
 def split(

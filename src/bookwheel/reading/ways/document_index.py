@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from bookwheel.flags import Flag
-from bookwheel.reading.ways.parallel import DocumentHead
 from bookwheel.reading.ways.passages import PassageIndex
-from bookwheel.text.chunks import split
+from bookwheel.text.chunks import DocumentHead, split
 from bookwheel.text.ranking import WordIndex, list_words
 from bookwheel.text.tokens import Tokenizer
 from bookwheel.types import Chunk, Document, Step

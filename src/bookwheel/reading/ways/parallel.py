@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.reading.ways.compose import ComposedWay, build_idle_step
 from bookwheel.reading.ways.spec import Course, Leave, ReadingContext, Write
-from bookwheel.text.chunks import open_leads, split, split_ahead
-from bookwheel.types import Chunk, Document, FindLead, Memory, Part, Step
+from bookwheel.text.chunks import DocumentHead, split, split_ahead
+from bookwheel.types import Chunk, Document, Memory, Step
 
 # Eight calls at once is what one GPU batches with little loss; a merge for each more would eat the gain.
 SEGMENTS: Final = 8
@@ -30,33 +30,6 @@ SEGMENTS: Final = 8
 _LEAST_CHUNKS: Final = 3
 # Characters after the ideal boundary in which a paragraph, line or word may end.
 _REACH: Final = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentHead:
-    """A document up to a character."""
-
-    document: Document
-    length: int
-
-    @property
-    def name(self) -> str:
-        return self.document.name
-
-    def parts(self, start: int = 0) -> Iterator[Part]:
-        """Yield the text from `start` up to the end of the head."""
-        left = self.length - start
-        for part in self.document.parts(start):
-            if left <= 0:
-                return
-            yield part if len(part.text) <= left else Part(text=part.text[:left], source=part.source, page=part.page)
-            left -= len(part.text)
-
-    def slice(self, start: int, end: int) -> str:
-        return self.document.slice(start, end)
-
-    def open_leads(self) -> FindLead | None:
-        return open_leads(self.document)
 
 
 class Segment:

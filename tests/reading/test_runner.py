@@ -223,7 +223,7 @@ def test_an_answer_of_which_the_reader_is_not_sure_is_not_green(flags: tuple[Fla
     model = ScriptedModel(lambda _: "Ada Quill")
     document = TextDocument(TEXT)
     info = DocumentInfo(id="0" * 64, name="text", length=len(TEXT))
-    reading = runner.new_reading(info, QUESTION, model, PLAN)
+    reading = runner.new_reading(info, QUESTION, model, replace(PLAN, prompts="small"))
     ended = asyncio.run(runner.run_reading(reading, document, model, way=read_so))
     assert ended.sign is sign
 

@@ -12,7 +12,7 @@ MILL = (
 
 
 def judge(answer, question="What happened?", text=MILL, steps=()):
-    return judge_answer(answer, question, steps, TextDocument(text))
+    return judge_answer(answer, question, steps, TextDocument(text), is_copied=True)
 
 
 def verdict_of(answer, question="What happened?", text=MILL, steps=()):

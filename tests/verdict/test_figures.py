@@ -31,7 +31,7 @@ Each party keeps confidential what it learns of the other for five years.
 
 
 def sign_of(question: str, answer: str) -> Sign:
-    _, claims = judge_answer(answer, question, (), TextDocument(CONTRACT))
+    _, claims = judge_answer(answer, question, (), TextDocument(CONTRACT), is_copied=True)
     return choose_sign(sum_up_verdicts(claims), sum_up_fits(claims))
 
 
@@ -64,7 +64,7 @@ def test_the_figure_of_another_place_is_not_green(question, answer) -> None:
 
 def test_a_figure_with_two_places_is_a_price_where_no_currency_is_written():
     receipt = TextDocument("Flat white            3.80\nTea                   2.40\n")
-    _, claims = judge_answer("3.80", "What did the flat white cost?", (), receipt)
+    _, claims = judge_answer("3.80", "What did the flat white cost?", (), receipt, is_copied=True)
     assert sum_up_fits(claims) is Fit.YES
 
 
@@ -80,7 +80,7 @@ def test_a_figure_with_two_places_is_a_price_where_no_currency_is_written():
 )
 def test_of_the_figures_around_it_that_is_green_whose_clause_has_the_most_of_the_question(answer, is_green):
     text = "Boats of 12 m lie at the west pier. The mooring fee is 236 a month, payable by 3 March, as it was in 1997."
-    _, claims = judge_answer(answer, "What is the mooring fee?", (), TextDocument(text))
+    _, claims = judge_answer(answer, "What is the mooring fee?", (), TextDocument(text), is_copied=True)
     assert (choose_sign(sum_up_verdicts(claims), sum_up_fits(claims)) is Sign.GREEN) == is_green
 
 
@@ -103,7 +103,7 @@ def test_of_the_figures_around_it_that_is_green_whose_clause_has_the_most_of_the
     ],
 )
 def test_a_name_or_figure_out_of_another_clause_of_the_sentence_is_not_borne_out(question, text, answer, is_borne_out):
-    _, claims = judge_answer(answer, question, (), TextDocument(text))
+    _, claims = judge_answer(answer, question, (), TextDocument(text), is_copied=True)
     assert (sum_up_verdicts(claims) in BORNE_OUT) == is_borne_out
 
 
@@ -116,7 +116,7 @@ def test_a_name_or_figure_out_of_another_clause_of_the_sentence_is_not_borne_out
     ],
 )
 def test_another_number_in_brackets_or_of_another_size_is_not_borne_out(text, answer):
-    _, claims = judge_answer(answer, "What does it say?", (), TextDocument(text))
+    _, claims = judge_answer(answer, "What does it say?", (), TextDocument(text), is_copied=True)
     assert sum_up_verdicts(claims) not in BORNE_OUT
 
 
@@ -128,19 +128,19 @@ def test_another_number_in_brackets_or_of_another_size_is_not_borne_out(text, an
     ],
 )
 def test_what_is_counted_may_be_a_unit(question, text, answer):
-    _, claims = judge_answer(answer, question, (), TextDocument(text))
+    _, claims = judge_answer(answer, question, (), TextDocument(text), is_copied=True)
     assert sum_up_fits(claims) is not Fit.NO
 
 
 def test_an_amount_of_money_answers_how_much_in_chinese() -> None:
     text = TextDocument("餐饮商户每平方米每月补贴四十五元，海风咖啡每月补贴2700元。")
-    _, claims = judge_answer("2700元", "海风咖啡每月能拿到多少补贴？", (), text)
+    _, claims = judge_answer("2700元", "海风咖啡每月能拿到多少补贴？", (), text, is_copied=True)
     assert sum_up_fits(claims) is not Fit.NO
 
 
 def test_the_day_of_a_date_is_no_count() -> None:
     rows = TextDocument("id,date,what,status\nW-044,2026-05-11,crane,done\nW-045,2026-05-12,pump,open\n")
-    _, counted = judge_answer("11", "How many crane orders are done?", (), rows)
+    _, counted = judge_answer("11", "How many crane orders are done?", (), rows, is_copied=True)
     assert sum_up_verdicts(counted) not in BORNE_OUT
-    _, dated = judge_answer("11", "On which day of May was the crane repaired?", (), rows)
+    _, dated = judge_answer("11", "On which day of May was the crane repaired?", (), rows, is_copied=True)
     assert sum_up_verdicts(dated) in BORNE_OUT

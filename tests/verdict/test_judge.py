@@ -14,7 +14,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.types import DocumentInfo, Status
-from bookwheel.verdict.judge import examine, split_answer, weigh
+from bookwheel.verdict.judge import examine, judge_answer, split_answer, weigh
 from bookwheel.verdict.sources import PlacedParts
 
 ZH = "雨落在屋顶上。1588年,拉梅利在巴黎出版了他的机械之书。李明的儿子没有签署合同。王芳付给张伟四十元。"
@@ -120,6 +120,13 @@ def test_each_sentence_has_a_verdict_of_its_own():
 def test_an_answer_is_green_only_where_it_answers(answer, question, is_green):
     claims = judge(answer, question)[1]
     assert (choose_sign(sum_up_verdicts(claims), sum_up_fits(claims)) is Sign.GREEN) == is_green
+
+
+@pytest.mark.parametrize(("is_copied", "fit"), [(True, Fit.YES), (False, Fit.DOUBTFUL)])
+def test_of_a_few_words_that_nobody_copied_it_is_not_known_whether_they_answer(is_copied, fit):
+    question = "Who signed the plan of the mill?"
+    _, (claim,) = judge_answer("Agostino Ramelli", question, (), TextDocument(MILL), is_copied=is_copied)
+    assert (claim.verdict, claim.answers) == (Verdict.SUPPORTED, fit)
 
 
 @pytest.mark.parametrize(

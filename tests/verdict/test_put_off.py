@@ -16,7 +16,9 @@ Clay is delivered on 15 April. Racks 2 and 3 are swept.
 4. The key is with Ms Brandt, no longer with Mr Aldous.
 
 窑炉由陶艺社管理，押金为4000元。押金不是4000元，而是5000元。联系人由柳青禾改为段若川。已烧掉 41.2%。“已烧掉41.2%”应为 42.1%。
-展示会は白浜ではなく小樽で開く。"""
+展示会は白浜ではなく小樽で開く。
+
+The drill planned for Tuesday at 10 has been moved to Thursday at 11."""
 
 
 def judge(question, answer, text=MINUTES):
@@ -35,6 +37,7 @@ def judge(question, answer, text=MINUTES):
         ("联系人是谁？", "柳青禾", "段若川"),
         ("已烧掉百分之几？", "41.2%", "42.1%"),
         ("展示会はどこで開く？", "白浜", "小樽"),
+        ("When is the drill?", "Tuesday at 10", "Thursday"),
     ],
 )
 def test_a_value_that_is_put_off_is_contradicted_by_what_puts_it_off(question, answer, against):
@@ -74,5 +77,5 @@ def test_a_bound_or_another_thing_is_not_put_off():
 )
 def test_a_short_answer_of_somebody_else_may_not_answer(question, fit):
     text = "The quote of Norris Roofing came in May.\n\nBramble ask 1,150 pounds on top of the quote."
-    _, (claim,) = judge_answer("1,150 pounds", question, (), TextDocument(text))
+    _, (claim,) = judge_answer("1,150 pounds", question, (), TextDocument(text), is_copied=True)
     assert claim.answers is fit

@@ -46,8 +46,9 @@ class MemoryAnswer:
 
 
 def judge_words(text: str, question: str, version: int, document: PassageDocument, origin: str) -> MemoryAnswer:
-    """Return the answer with its verdict by words."""
-    return describe(text, question, version, document, origin, judge_answer(text, question, (), document))
+    """Return an answer in the texts' own words with its verdict by words."""
+    judged = judge_answer(text, question, (), document, is_copied=True)
+    return describe(text, question, version, document, origin, judged)
 
 
 def describe(

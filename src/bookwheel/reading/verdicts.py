@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from bookwheel.claims import Claim, Evidence
@@ -54,9 +55,10 @@ async def judge(
         return (), ()
     if by := await settle_judge(question, model, plan):
         return await judge_by_model(answer, question, steps, document, by, is_strict=is_strict)
+    by_words = partial(judge_answer, is_copied=prompts_for(plan, question).quotes)
     if document.length is not None and document.length <= _SHORT_DOCUMENT:
-        return judge_answer(answer, question, steps, document)
-    return await asyncio.to_thread(judge_answer, answer, question, steps, document)
+        return by_words(answer, question, steps, document)
+    return await asyncio.to_thread(by_words, answer, question, steps, document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

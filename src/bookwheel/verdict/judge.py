@@ -149,18 +149,25 @@ class Judgment:
 
 
 def judge_answer(
-    answer: str, question: str, steps: Sequence[Step], document: SupportsParts
+    answer: str, question: str, steps: Sequence[Step], document: SupportsParts, *, is_copied: bool = False
 ) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
-    """Return the passages that the answer rests on, and its sentences with their verdicts, by measure."""
+    """Return the passages that the answer rests on, and its sentences with their verdicts, by measure.
+
+    A few words stand in many places, so whether they answer is known of those alone that a reader copied from one.
+    """
     parts = PlacedParts(document)
     findings = examine(answer, question, parts)
-    return write_claims([(finding, _weigh_words(finding, parts)) for finding in findings], steps, parts)
+    judged = [(finding, _weigh_words(finding, parts, is_copied=is_copied)) for finding in findings]
+    return write_claims(judged, steps, parts)
 
 
-def _weigh_words(finding: Finding, parts: PlacedParts) -> Judgment | None:
+def _weigh_words(finding: Finding, parts: PlacedParts, *, is_copied: bool) -> Judgment | None:
     """Decide on a sentence by its words; None where the document is in another language."""
     judgment = weigh(finding)
-    return judgment if judgment.is_supported or finding.put_off or not is_foreign(finding, parts) else None
+    if finding.features["short"] and judgment.answers is Fit.YES and not (is_copied or finding.copy):
+        judgment = replace(judgment, answers=Fit.DOUBTFUL)
+    is_told = judgment.is_supported or finding.put_off
+    return None if not is_told and is_foreign(finding, parts) else judgment
 
 
 def is_foreign(finding: Finding, parts: PlacedParts) -> bool:

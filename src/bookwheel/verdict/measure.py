@@ -54,7 +54,18 @@ _PUTS_OFF: Final = (
 )
 _IS_PUT_OFF: Final = (
     *(f"{be} {done}" for be in ("is", "are", "was", "were") for done in ("replaced", "superseded", "cancelled")),
-    *("should read", "should say", "改 为", "改 成", "更 正 为", "变 更 为", "调 整 为", "で は な く"),
+    *(
+        "should read",
+        "should say",
+        "moved to",
+        "postponed to",
+        "改 为",
+        "改 成",
+        "更 正 为",
+        "变 更 为",
+        "调 整 为",
+        "で は な く",
+    ),
 )
 # Right behind a number: "37.5% should be 35.7%", and no year 2027 of which something should be.
 _SHOULD_BE: Final = ("应 为", "应 是")

@@ -49,6 +49,15 @@ class _Attention(Protocol):
 
 def enable_sharing(model: Any) -> int:
     """Let the model read rows together, and return the longest row for which that is proven; 0 if it is not."""
+    limit = replace_attention(model)
+    if limit and not is_sharing_proven(model, model.device, decodes=True):
+        model.set_attn_implementation("sdpa")
+        return 0
+    return limit
+
+
+def replace_attention(model: Any) -> int:
+    """Have the model call our attention, and return the longest row that no window cuts; 0 if it keeps its own."""
     settings = model.config.get_text_config()
     windows = [getattr(settings, name, None) for name in ("sliding_window", "attention_chunk_size")]
     # Some configurations name a window that no layer uses.
@@ -61,33 +70,32 @@ def enable_sharing(model: Any) -> int:
     AttentionInterface.register(_NAME, _attend)
     AttentionMaskInterface.register(_NAME, ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
     model.set_attn_implementation(_NAME)
-    try:
-        error = _measure_error(model)
-    except Exception as reason:  # noqa: BLE001 - a model that cannot take packed rows fails in its own way
-        _log.info("%s reads every row by itself: it fails on packed rows (%r)", model.config.model_type, reason)
-    else:
-        if error <= torch.finfo(model.dtype).eps ** 0.5:
-            return limit
-        _log.info("%s reads every row by itself: packed rows differ by %.1g", model.config.model_type, error)
-    model.set_attn_implementation("sdpa")
-    return 0
+    return limit
 
 
 @torch.no_grad()
-def _measure_error(model: Any) -> float:
-    """Return how far the logits after packed rows, and after one more token, are from those of plain rows.
+def is_sharing_proven(model: Any, device: torch.device, *, decodes: bool) -> bool:
+    """Tell if the logits after packed rows are those of plain rows; with `decodes`, after one more token too.
 
     Of each token, the largest difference relative to the size of its logits counts.
     """
-    device = model.device
     packed = pack(_PROOF)
-    together = model(**packed_inputs(packed, device), use_cache=False).logits[0]
-    plain = [model(input_ids=torch.tensor([row], device=device), use_cache=False).logits[0] for row in _PROOF]
-    pairs = [(together[list(path)], one) for path, one in zip(packed.paths, plain, strict=True)]
-    _, cache = PrefixCache.read(model, [row[:-1] for row in _PROOF])
-    step = cache.extend(torch.tensor([row[-1] for row in _PROOF], device=device))
-    pairs.append((step, torch.stack([one[-1] for one in plain])))
-    return max(float(((a - b).float().norm(dim=-1) / b.float().norm(dim=-1)).max()) for a, b in pairs)
+    try:
+        together = model(**packed_inputs(packed, device), use_cache=False).logits[0]
+        plain = [model(input_ids=torch.tensor([row], device=device), use_cache=False).logits[0] for row in _PROOF]
+        pairs = [(together[list(path)], one) for path, one in zip(packed.paths, plain, strict=True)]
+        if decodes:
+            _, cache = PrefixCache.read(model, [row[:-1] for row in _PROOF])
+            step = cache.extend(torch.tensor([row[-1] for row in _PROOF], device=device))
+            pairs.append((step, torch.stack([one[-1] for one in plain])))
+    except Exception as reason:  # noqa: BLE001 - a model that cannot take packed rows fails in its own way
+        _log.info("%s reads every row by itself: it fails on packed rows (%r)", model.config.model_type, reason)
+        return False
+    error = float(torch.cat([(a - b).float().norm(dim=-1) / b.float().norm(dim=-1) for a, b in pairs]).max())
+    if error <= torch.finfo(together.dtype).eps ** 0.5:
+        return True
+    _log.info("%s reads every row by itself: packed rows differ by %.1g", model.config.model_type, error)
+    return False
 
 
 def _attend(

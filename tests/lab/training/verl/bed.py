@@ -87,12 +87,14 @@ class Bed:
     address: str = ""
     """Of a Ray cluster; without one, each run starts Ray on this machine."""
 
-    def write(self, name: str, train: dict, *overrides: str, nodes: int = 1) -> Path:
-        """Write a settings file."""
+    def write(self, name: str, train: dict, *overrides: str, nodes: int = 1, **plan: object) -> Path:
+        """Write a settings file; `plan` replaces fields of the plan."""
         machine = [] if self.address else [f"+ray_kwargs.ray_init.{key}={value}" for key, value in NODE.items()]
         verl = {"nodes": nodes, "gpus": 1, "readers": 1, "overrides": [*OVERRIDES, *RUN, *machine, *overrides]}
         file = self.folder / f"{name}.toml"
-        file.write_text("".join(_write_table(*table) for table in (("plan", PLAN), ("train", train), ("verl", verl))))
+        file.write_text(
+            "".join(_write_table(*table) for table in (("plan", PLAN | plan), ("train", train), ("verl", verl)))
+        )
         return file
 
     def start(self, file: Path, out: Path, *arguments: str) -> subprocess.Popen:

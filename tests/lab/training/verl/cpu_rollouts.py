@@ -7,7 +7,7 @@ rank sends it the weights after each step.
 from __future__ import annotations
 
 import asyncio
-import itertools
+from collections import Counter
 
 import ray
 import torch
@@ -22,24 +22,30 @@ _WAIT = 0.02
 
 
 class Server:
-    """Samples from the model at `path`, with the weights that it was sent last; of so many requests one may fail."""
+    """Samples from the model at `path`, with the weights that it was sent last; of so many requests one may fail.
 
-    def __init__(self, path, fail_every=0):
+    With a seed, another run that sends the same prompts gets the same replies, in whatever order it sends them.
+    """
+
+    def __init__(self, path, fail_every=0, seed=None):
         self._fail_every = fail_every
         torch.set_num_threads(1)
         self._policy = load_policy(PolicySettings(path=path))
         self._version = None
         self._waiting = []
         self._task = None
-        # Sessions of a sample begin with the same prompt: each must draw on its own.
-        self._seeds = itertools.count(torch.seed() % 2**32)
+        self._seed = torch.seed() if seed is None else seed
+        self._asked = Counter()
 
     async def generate(self, *, prompt_ids, sampling_params, **_):
-        seed = next(self._seeds)
+        prompt = tuple(prompt_ids)
+        # Sessions of a sample begin with the same prompt: each must draw on its own.
+        self._asked[prompt] += 1
+        seed = hash((self._seed, prompt, self._asked[prompt])) % 2**32
         if self._fail_every and seed % self._fail_every == 0:
             raise RuntimeError("this request fails, as the test wants it")
         request = GenerationRequest(
-            prompt=tuple(prompt_ids),
+            prompt=prompt,
             limit=sampling_params["max_tokens"],
             temperature=sampling_params["temperature"],
             top_p=sampling_params["top_p"],

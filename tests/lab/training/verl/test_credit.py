@@ -1,17 +1,22 @@
+from itertools import chain
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.lab.training.advantages import Estimator, advantages
+from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.records import curves, held_out_scores, load_records, totals
 from bookwheel.lab.training.verl.credit import (
     RunRecords,
     count_rows,
     deal_rows,
+    find_family,
     parse_key,
     row_advantages,
     session_rewards,
     split_by_sample,
+    split_parts,
 )
 
 # A batch: for each sample, for each session, its reward and the number of its conversations.
@@ -83,6 +88,33 @@ def test_rows_are_dealt_once_each_and_ranks_get_similar_loads(lengths, ranks):
         sum(lengths[row] for row in order[start : start + size]) for start, size in zip(starts, sizes, strict=True)
     ]
     assert max(loads) - min(loads) <= max(lengths) * (1 + (rest > 0))
+
+
+def test_rows_that_begin_alike_go_to_one_rank_where_it_has_room():
+    keys = [f"{sample}_{session}_{turn}" for session in range(4) for sample in "abc" for turn in range(2)]
+    lengths = [8 if key.endswith("0") else 3 for key in keys]
+    families = [find_family(key) for key in keys]
+    order = deal_rows(lengths, 2, families)
+    assert sorted(order) == list(range(24))
+    ranks = [{families[row] for row in part} for part in (order[:12], order[12:])]
+    assert not ranks[0] & ranks[1]
+    # Where a rank has room for three rows, a family of four is cut once.
+    cut = deal_rows(lengths, 8, families)
+    parts = [[families[row] for row in cut[at : at + 3]] for at in range(0, 24, 3)]
+    assert sum(len(set(part)) for part in parts) <= 6 + 6
+
+
+@given(st.lists(st.lists(st.integers(), min_size=1, max_size=6), min_size=1, max_size=6), st.integers(1, 40))
+def test_parts_are_cut_into_as_many_as_the_other_ranks_have(parts, count):
+    rows = [*chain(*parts)]
+    if count > len(rows):
+        with pytest.raises(ConfigError, match="row_tokens"):
+            split_parts(parts, count)
+        return
+    cut = split_parts(parts, count)
+    assert len(cut) == max(count, len(parts))
+    assert [*chain(*cut)] == rows
+    assert all(cut)
 
 
 REWARDS = {"a_0_0": 1.0, "a_0_1": 1.0, "a_1_0": 0.0, "b_0_0": 0.5}

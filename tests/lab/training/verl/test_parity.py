@@ -59,14 +59,18 @@ def make_config(**train):
     )
 
 
-def make_groups(vocabulary):
-    """Return four samples, each read four times, in 1 to 5 conversations; one reading of the second sample failed."""
+def make_groups(vocabulary, section=0):
+    """Return four samples, each read four times, in 1 to 5 conversations; one reading of the second sample failed.
+
+    The readings of a sample begin their conversations with the same `section` ids.
+    """
     draw = random.Random(5)
     groups = []
     for sample, name in zip(toy_samples(tokens=32, count=4, seed=0), "abcd", strict=True):
         rollouts = []
+        sections = [tuple(draw.randrange(vocabulary) for _ in range(section)) for _ in range(5)]
         for session in range(4):
-            conversations = tuple(_make_conversation(draw, vocabulary) for _ in range(draw.randint(1, 5)))
+            conversations = tuple(_make_conversation(draw, vocabulary, one) for one in sections[: draw.randint(1, 5)])
             reward = draw.choice([0.0, 0.5, 1.0])
             failed = (name, session) == ("b", 2)
             rollouts.append(
@@ -82,8 +86,8 @@ def make_groups(vocabulary):
     return groups
 
 
-def _make_conversation(draw, vocabulary):
-    prompt = tuple(draw.randrange(vocabulary) for _ in range(draw.randint(4, 20)))
+def _make_conversation(draw, vocabulary, section):
+    prompt = section + tuple(draw.randrange(vocabulary) for _ in range(draw.randint(4, 20)))
     reply = tuple(draw.randrange(vocabulary) for _ in range(draw.randint(1, 8)))
     logprobs = tuple(-draw.uniform(2.0, 6.0) for _ in reply)
     record = TokenRecord(prompt=prompt, reply=reply, logprobs=logprobs)

@@ -14,7 +14,7 @@ from bookwheel.lab.training.config import (
 )
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.objective import LossSettings
-from bookwheel.lab.training.verl.settings import ClusterSettings, translate
+from bookwheel.lab.training.verl.settings import ClusterSettings, shares_prefixes, translate
 
 
 def test_a_file_holds_the_machines_beside_what_is_trained(tmp_path):
@@ -160,6 +160,20 @@ def test_every_key_of_a_preset_stands_in_verls_own_settings(preset):
     missing = [key for key in keys if not stands(key)]
     # The one that is ours: the run's settings, for the workers.
     assert missing == ["data.bookwheel"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "shares"),
+    [
+        ({}, False),
+        ({"plan": {"layout": "section-first"}}, True),
+        ({"plan": {"layout": "question-section"}}, True),
+        ({"plan": {"layout": "question-section"}, "train": {"policy": {"share_prefixes": False}}}, False),
+        ({"train": {"workflow": "single"}}, True),
+    ],
+)
+def test_prefixes_are_shared_where_rows_begin_with_what_is_long(tables, shares):
+    assert shares_prefixes(TrainConfig.from_tables({"train": {}} | tables)) is shares
 
 
 def test_a_resumed_run_is_not_measured_again_before_its_first_step():

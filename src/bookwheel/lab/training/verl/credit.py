@@ -12,12 +12,13 @@ conversations they took. Its rows are dealt to the ranks evenly to within one ro
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from bookwheel.lab.training.advantages import Estimator, advantages
+from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.records import MetricsLog, load_records
 
 _SMALLEST_GROUP: Final = 2
@@ -27,6 +28,7 @@ _FIGURES: Final = {
     "gradient": "actor/grad_norm",
     "kl": "actor/kl_loss",
     "clipped": "actor/pg_clipfrac",
+    "shared": "actor/shared",
     "optimizer_steps": "actor/optimizer_steps",
     "learning_rate": "actor/lr",
 }
@@ -86,23 +88,59 @@ def split_by_sample(keys: Iterable[str], parts: int) -> list[list[str]]:
     return [[key for name in names[start:end] for key in samples[name]] for start, end in pairwise(bounds)]
 
 
-def deal_rows(lengths: Sequence[int], ranks: int) -> list[int]:
+def find_family(key: str) -> tuple[str, str]:
+    """Return the sample of a row and which of its session's conversations it is: such rows may begin alike.
+
+    >>> find_family("3f_1_0_2")
+    ('3f_1', '2')
+    """
+    sample, _, conversation = key.rsplit("_", 2)
+    return sample, conversation
+
+
+def deal_rows(lengths: Sequence[int], ranks: int, families: Sequence[Hashable] = ()) -> list[int]:
     """Return an order of rows whose equal cuts give every rank a similar number of tokens.
 
-    The engine gives the first ranks one row more where the rows do not divide evenly.
+    The engine gives the first ranks one row more where the rows do not divide evenly. Rows of one family stay together
+    where a rank has room for them; without families, each row is its own.
 
     >>> deal_rows([5, 1, 4, 2, 3], 2)
     [0, 3, 1, 2, 4]
+    >>> deal_rows([5, 5, 5, 5], 2, "abab")
+    [0, 2, 1, 3]
     """
     share, rest = divmod(len(lengths), ranks)
     room = [share + (rank < rest) for rank in range(ranks)]
     dealt: list[list[int]] = [[] for _ in range(ranks)]
     load = [0] * ranks
-    for row in sorted(range(len(lengths)), key=lambda row: (-lengths[row], row)):
-        rank = min((rank for rank in range(ranks) if len(dealt[rank]) < room[rank]), key=lambda rank: load[rank])
-        dealt[rank].append(row)
-        load[rank] += lengths[row]
+    members: dict[Hashable, list[int]] = {}
+    for row in range(len(lengths)):
+        members.setdefault(families[row] if families else row, []).append(row)
+    for family in sorted(members.values(), key=lambda rows: (-sum(lengths[row] for row in rows), rows)):
+        left = family
+        while left:
+            rank = min((rank for rank in range(ranks) if len(dealt[rank]) < room[rank]), key=lambda rank: load[rank])
+            fits = room[rank] - len(dealt[rank])
+            taken, left = left[:fits], left[fits:]
+            dealt[rank] += taken
+            load[rank] += sum(lengths[row] for row in taken)
     return [row for rows in dealt for row in rows]
+
+
+def split_parts(parts: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """Return the parts in so many, by cutting the longest: all ranks go through the model equally often.
+
+    >>> split_parts([[4, 1, 0], [2]], 3)
+    [[4], [1, 0], [2]]
+    """
+    split = [list(part) for part in parts]
+    while len(split) < count:
+        place = max(range(len(split)), key=lambda part: len(split[part]))
+        part = split[place]
+        if len(part) == 1:
+            raise ConfigError(f"a rank has fewer than {count} conversations: raise train.policy.row_tokens")
+        split[place : place + 1] = [part[: len(part) // 2], part[len(part) // 2 :]]
+    return split
 
 
 def count_rows(

@@ -9,6 +9,7 @@ counts only the checkpoints that the present process saved, and leaves the folde
 """
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -31,8 +32,15 @@ from bookwheel.lab.training.loading import load_policy
 from bookwheel.lab.training.policy import Policy
 from bookwheel.lab.training.records import MetricsLog, load_records
 from bookwheel.lab.training.trainer import TrainingResult
-from bookwheel.lab.training.verl.settings import NAME, ClusterSettings, checkpoint_folder, translate
+from bookwheel.lab.training.verl.settings import (
+    NAME,
+    ClusterSettings,
+    checkpoint_folder,
+    shares_prefixes,
+    translate,
+)
 
+_log: Final = logging.getLogger(__name__)
 NEWEST: Final = "latest_checkpointed_iteration.txt"
 """The file that names the step from which verl resumes."""
 _PACKAGES: Final = ("verl", "ray", "transfer_queue", "tensordict", "hydra")
@@ -58,7 +66,7 @@ def run(
     begin(folder, config, cluster, resume=resume)
     # The standard output is the result's; what verl and its processes print belongs to the progress.
     with redirect_stdout(sys.stderr):
-        _train(compose(settings, cluster))
+        _train(compose(settings, cluster, shares=shares_prefixes(config)))
     return TrainingResult.of(folder)
 
 
@@ -69,8 +77,11 @@ def check_packages() -> None:
         raise MissingExtra("training on verl", "verl")
 
 
-def compose(settings: Mapping[str, Any], cluster: ClusterSettings) -> Any:
-    """Return verl's whole configuration with these settings in it, and the user's own last."""
+def compose(settings: Mapping[str, Any], cluster: ClusterSettings, *, shares: bool = False) -> Any:
+    """Return verl's whole configuration with these settings in it, and the user's own last.
+
+    With `shares`, what rows have in common at their beginning is read once where these settings allow it.
+    """
     from hydra import compose as compose_defaults
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf, open_dict
@@ -94,7 +105,31 @@ def compose(settings: Mapping[str, Any], cluster: ClusterSettings) -> Any:
             _override(config, line)
     except OmegaConfBaseException as error:
         raise ConfigError(f"verl.overrides: {error}") from error
+    if shares:
+        _share_prefixes(config.actor_rollout_ref)
     return config
+
+
+def _share_prefixes(config: Any) -> None:
+    """Choose the engine that reads prefixes once, or say what stands against it."""
+    from omegaconf import open_dict
+
+    model, actor = config.model, config.actor
+    is_fsdp2 = actor.strategy == "fsdp2"
+    reasons = {
+        f"the strategy {actor.strategy}": not is_fsdp2,
+        "sequence parallelism": is_fsdp2 and actor.fsdp_config.ulysses_sequence_parallel_size > 1,
+        "fused kernels": model.use_fused_kernels,
+        "another attention than sdpa": model.override_config.get("attn_implementation", "sdpa") != "sdpa",
+    }
+    if found := [reason for reason, stands in reasons.items() if stands]:
+        _log.warning("every row is read by itself: prefixes are not shared with %s", " and ".join(found))
+        return
+    with open_dict(model):
+        model.model_type = NAME
+        # Packed rows have no padding; rows that do not pack are padded.
+        model.use_remove_padding = False
+        model.override_config.attn_implementation = "sdpa"
 
 
 def _override(config: Any, line: str) -> None:

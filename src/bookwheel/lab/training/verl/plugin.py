@@ -1,4 +1,4 @@
-"""What verl loads by the entry point `verl.plugins`: the agent loop, and the synchronous trainer with credit by sample.
+"""What verl loads by the entry point `verl.plugins`: agent loop, engine, and the trainer with credit by sample.
 
 One call of the agent loop is one session: the workflow run once on a sample, with all its conversations. A session
 whose workflow or verifier fails raises. verl logs it and keeps the sample's other sessions, which are then compared
@@ -10,6 +10,7 @@ What differs from the stock trainer, and nothing else:
     advantages from each session's last row           from each session's reward, on all of its rows
     mini-batches of so many rows                      of so many samples: `updates` optimizer steps a batch
     rows made up until the batch divides              rows dealt to the ranks evenly to within one
+    every row read by itself                          what rows share read once, where the layout lets them (engine.py)
 
 The loss is verl's own: a mean over all tokens of a mini-batch on all ranks. Without TransferQueue, which verl's newer
 trainer needs, nothing is registered, and verl works as it does alone.
@@ -39,17 +40,21 @@ from bookwheel.lab.training.verl.credit import (
     RunRecords,
     count_rows,
     deal_rows,
+    find_family,
     parse_key,
     row_advantages,
     split_by_sample,
 )
+from bookwheel.lab.training.verl.engine import SharingEngine
 from bookwheel.lab.training.verl.launch import prune
 from bookwheel.lab.training.verl.reader import Reader, RolloutSession, RunSettings, ServedPolicy, SessionSampler
-from bookwheel.lab.training.verl.settings import NAME
+from bookwheel.lab.training.verl.settings import NAME, shares_prefixes
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from transfer_queue import KVBatchMeta
+
+__all__ = ["SampleTrainer", "SharingEngine", "WorkflowLoop"]
 
 _ROLE: Final = "actor"
 
@@ -166,14 +171,18 @@ class SampleTrainer(PPOTrainerSync):
         return batch
 
     def _deal(self, batch: KVBatchMeta) -> None:
-        """Order the rows so that the engine's equal cuts give every rank a similar number of tokens."""
+        """Order the rows so that the engine's equal cuts give every rank a similar number of tokens.
+
+        Rows that begin alike stay together where the engine reads that once.
+        """
         workers = self.actor_rollout_wg
         if _ROLE not in workers._dispatch_info:  # noqa: SLF001 - the stock trainer asks the same way
             workers._dispatch_info[_ROLE] = workers._query_dispatch_info(_ROLE)  # noqa: SLF001
         ranks = max(workers._dispatch_info[_ROLE]) + 1  # noqa: SLF001
         if len(batch) < ranks:
             raise ConfigError(f"{len(batch)} conversations are too few for {ranks} ranks: lower train.updates")
-        batch.reorder(deal_rows([tag["seq_len"] for tag in batch.tags], ranks))
+        families = [find_family(key) for key in batch.keys] if shares_prefixes(self._settings) else ()
+        batch.reorder(deal_rows([tag["seq_len"] for tag in batch.tags], ranks, families))
 
     def _compute_advantage(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         # The stock method also computes the weights between sampler and trainer; its advantages are replaced.

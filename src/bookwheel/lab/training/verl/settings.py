@@ -25,6 +25,7 @@ from typing import Annotated, Any, Final, Literal
 
 from bookwheel.lab.training.config import AtLeastOne, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
+from bookwheel.plan import Layout
 from bookwheel.preset import load_preset
 from bookwheel.schema import Ge, Gt, Le, parse, settings_table
 
@@ -141,6 +142,12 @@ def check_supported(config: TrainConfig, cluster: ClusterSettings) -> None:
     for is_broken, message in rules:
         if is_broken:
             raise ConfigError(f"with --engine verl, {message}")
+
+
+def shares_prefixes(config: TrainConfig) -> bool:
+    """Tell if the rows of a sample's readings begin with what is long: the question and the section."""
+    begins_alike = config.workflow != "reading" or config.plan.layout is not Layout.MEMORY_FIRST
+    return config.policy.share_prefixes and begins_alike
 
 
 def _translate_data(config: TrainConfig, cluster: ClusterSettings, folder: Path, data: Path | None) -> dict[str, Any]:

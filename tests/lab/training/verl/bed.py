@@ -79,6 +79,72 @@ def make_base(folder: Path, **shape: int) -> Path:
     return folder
 
 
+def build_engine(config, *, shares=False):
+    """Return verl's engine for these settings in this process, and its loss."""
+    from functools import partial
+
+    from verl.utils.config import omega_conf_to_dataclass
+    from verl.workers.engine import EngineRegistry
+    from verl.workers.utils.losses import ppo_loss
+
+    from bookwheel.lab.training.verl.launch import compose
+    from bookwheel.lab.training.verl.settings import ClusterSettings, translate
+
+    cluster = ClusterSettings(gpus=1, overrides=OVERRIDES)
+    settings = compose(translate(config, cluster, Path("run")), cluster, shares=shares).actor_rollout_ref
+    actor, model = omega_conf_to_dataclass(settings.actor), omega_conf_to_dataclass(settings.model)
+    actor.model_config = model
+    engine = EngineRegistry.new(
+        model_type=model.model_type,
+        backend=actor.strategy,
+        model_config=model,
+        engine_config=actor.engine,
+        optimizer_config=actor.optim,
+        checkpoint_config=actor.checkpoint,
+    )
+    engine.initialize()
+    return engine, partial(ppo_loss, config=actor)
+
+
+def build_batch(rows, advantages, old, config):
+    """Return the rows as verl's engine takes them."""
+    import torch
+    from tensordict import TensorDict
+    from verl.utils import tensordict_utils
+
+    def nested(values):
+        return torch.nested.as_nested_tensor(values, layout=torch.jagged)
+
+    masks = [torch.tensor(row.mask) for row in rows]
+    weights = [
+        torch.exp(before - torch.tensor(row.logprobs)).clamp(max=config.loss.importance_cap)
+        for row, before in zip(rows, old, strict=True)
+    ]
+    data = TensorDict(
+        {
+            "prompts": nested([torch.tensor(row.prompt) for row in rows]),
+            "responses": nested([torch.tensor(row.response) for row in rows]),
+            "input_ids": nested([torch.tensor(row.prompt + row.response) for row in rows]),
+            "position_ids": nested([torch.arange(len(row.prompt + row.response)) for row in rows]),
+            "response_mask": nested(masks),
+            "loss_mask": nested(masks),
+            "old_log_probs": nested(list(old)),
+            "rollout_is_weights": nested(weights),
+            "advantages": nested([mask.float() * one for mask, one in zip(masks, advantages, strict=True)]),
+        },
+        batch_size=len(rows),
+    )
+    tensordict_utils.assign_non_tensor(
+        data,
+        temperature=1.0,
+        use_dynamic_bsz=True,
+        max_token_len_per_gpu=config.policy.row_tokens,
+        use_remove_padding=False,
+        global_batch_size=len(rows),
+    )
+    return data
+
+
 @dataclass(frozen=True)
 class Bed:
     """Runs of `bookwheel train --engine verl` in a folder."""

@@ -105,13 +105,16 @@ def test_neither_lengths_nor_failed_readings_change_the_number_of_optimizer_step
     assert {record["rollouts"] for record in steps} == {GROUPS * SESSIONS}
 
 
-def test_two_nodes_train_one_policy(bed):
+def test_two_nodes_train_one_policy_and_read_once_what_rows_share(bed):
     out = bed.folder / "two"
+    # The reference shares too.
+    train = make_train(bed, steps=2, checkpoint_every=2, loss={"kl": 1e-3})
     with start_cluster(2) as address:
         two = Bed(folder=bed.folder, address=address)
-        two.run(two.write("two", make_train(bed, steps=2, checkpoint_every=2), nodes=2), out)
+        two.run(two.write("two", train, nodes=2, layout="question-section"), out)
     assert [record["step"] for record in load_steps(out)] == [1, 2]
     assert {record["optimizer_steps"] for record in load_steps(out)} == {UPDATES}
+    assert min(record["shared"] for record in load_steps(out)) > 0.3
     parts = (out / "verl" / "global_step_2" / "actor").glob("model_world_size_2_rank_*.pt")
     assert len(list(parts)) == 2
     assert (out / "policy" / "model.safetensors").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from bookwheel.lab.training.verl.launch import compose
 from bookwheel.lab.training.verl.reader import build_rows
 from bookwheel.lab.training.verl.settings import ClusterSettings, translate
 
-from bed import OVERRIDES, make_base  # isort: skip
+from bed import build_batch, build_engine, make_base  # isort: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def test_verls_own_engine_takes_the_same_step(group, tmp_path):
     groups = make_groups(len(ours.tokenizer))
     rows = rows_of_groups(groups, config.estimator)
     old = torch.split(ours.score(rows).logprobs.detach(), [row.tokens for row in rows])
-    engine, loss = _build_engine(config)
+    engine, loss = build_engine(config)
     keyed = {
         f"{rollout.id}_{index}": (row, rollout.result.score)
         for one in groups
@@ -52,7 +51,7 @@ def test_verls_own_engine_takes_the_same_step(group, tmp_path):
         for index, row in enumerate(build_rows(rollout.episode))
     }
     advantages = row_advantages({key: reward for key, (_, reward) in keyed.items()}, config.estimator)
-    data = _build_batch([row for row, _ in keyed.values()], list(advantages.values()), old, config)
+    data = build_batch([row for row, _ in keyed.values()], list(advantages.values()), old, config)
     with engine.train_mode():
         their_loss = sum(engine.train_batch(data, loss_function=loss)["loss"])
 
@@ -79,14 +78,14 @@ def test_the_engine_that_shares_prefixes_takes_verls_step_and_reads_less(group, 
     old = [torch.full((len(row.logprobs),), -3.0) for row, _ in rows]
     found = {}
     for shares in (False, True):
-        engine, loss = _build_engine(config, shares=shares)
+        engine, loss = build_engine(config, shares=shares)
         # Adapters are drawn at random, and their second half is nought.
         torch.manual_seed(0)
         for name, weight in engine.module.named_parameters():
             if "lora" in name:
                 torch.nn.init.normal_(weight.to_local(), std=0.1)
         read = _count_tokens_read(engine)
-        data = _build_batch([row for row, _ in rows], [advantage for _, advantage in rows], old, config)
+        data = build_batch([row for row, _ in rows], [advantage for _, advantage in rows], old, config)
         tensordict_utils.assign_non_tensor(data, calculate_entropy=True)
         with engine.eval_mode():
             scored = engine.infer_batch(data)["model_output"]
@@ -115,11 +114,11 @@ def test_rows_longer_than_a_window_are_read_by_verl_itself(group, tmp_path):
     config = replace(make_config(loss={"kl": 0.0}), policy=PolicySettings(path=str(base), row_tokens=400))
     rows = [row for one in make_groups(20, section=20) for done in one.scored for row in build_rows(done.episode)]
     old = [torch.full((len(row.logprobs),), -3.0) for row in rows]
-    engine, loss = _build_engine(config, shares=True)
+    engine, loss = build_engine(config, shares=True)
     engine._limit = max(len(row.prompt + row.response) for row in rows) - 1
     read = _count_tokens_read(engine)
     with engine.train_mode():
-        output = engine.train_batch(_build_batch(rows, [0.5] * len(rows), old, config), loss_function=loss)
+        output = engine.train_batch(build_batch(rows, [0.5] * len(rows), old, config), loss_function=loss)
     assert "shared" not in output["metrics"]
     assert sum(read) >= sum(len(row.prompt + row.response) for row in rows)
 
@@ -132,6 +131,10 @@ def test_rows_longer_than_a_window_are_read_by_verl_itself(group, tmp_path):
         (ClusterSettings(strategy="megatron"), "the strategy megatron"),
         (
             ClusterSettings(overrides=("actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size=2",)),
+            "sequence parallelism",
+        ),
+        (
+            ClusterSettings(overrides=("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2",)),
             "sequence parallelism",
         ),
         (ClusterSettings(overrides=("actor_rollout_ref.model.use_fused_kernels=True",)), "fused kernels"),
@@ -158,60 +161,3 @@ def _count_tokens_read(engine):
         lambda module, args, kwargs: read.append(kwargs["input_ids"].numel()), with_kwargs=True
     )
     return read
-
-
-def _build_engine(config, *, shares=False):
-    from verl.utils.config import omega_conf_to_dataclass
-    from verl.workers.engine import EngineRegistry
-    from verl.workers.utils.losses import ppo_loss
-
-    cluster = ClusterSettings(gpus=1, overrides=OVERRIDES)
-    settings = compose(translate(config, cluster, Path("run")), cluster, shares=shares).actor_rollout_ref
-    actor, model = omega_conf_to_dataclass(settings.actor), omega_conf_to_dataclass(settings.model)
-    actor.model_config = model
-    engine = EngineRegistry.new(
-        model_type=model.model_type,
-        backend=actor.strategy,
-        model_config=model,
-        engine_config=actor.engine,
-        optimizer_config=actor.optim,
-        checkpoint_config=actor.checkpoint,
-    )
-    engine.initialize()
-    return engine, partial(ppo_loss, config=actor)
-
-
-def _build_batch(rows, advantages, old, config):
-    from tensordict import TensorDict
-
-    def nested(values):
-        return torch.nested.as_nested_tensor(values, layout=torch.jagged)
-
-    masks = [torch.tensor(row.mask) for row in rows]
-    weights = [
-        torch.exp(before - torch.tensor(row.logprobs)).clamp(max=config.loss.importance_cap)
-        for row, before in zip(rows, old, strict=True)
-    ]
-    data = TensorDict(
-        {
-            "prompts": nested([torch.tensor(row.prompt) for row in rows]),
-            "responses": nested([torch.tensor(row.response) for row in rows]),
-            "input_ids": nested([torch.tensor(row.prompt + row.response) for row in rows]),
-            "position_ids": nested([torch.arange(len(row.prompt + row.response)) for row in rows]),
-            "response_mask": nested(masks),
-            "loss_mask": nested(masks),
-            "old_log_probs": nested(list(old)),
-            "rollout_is_weights": nested(weights),
-            "advantages": nested([mask.float() * one for mask, one in zip(masks, advantages, strict=True)]),
-        },
-        batch_size=len(rows),
-    )
-    tensordict_utils.assign_non_tensor(
-        data,
-        temperature=1.0,
-        use_dynamic_bsz=True,
-        max_token_len_per_gpu=config.policy.row_tokens,
-        use_remove_padding=False,
-        global_batch_size=len(rows),
-    )
-    return data

@@ -115,10 +115,11 @@ def _share_prefixes(config: Any) -> None:
     from omegaconf import open_dict
 
     model, actor = config.model, config.actor
-    is_fsdp2 = actor.strategy == "fsdp2"
+    # The actor's own setting is the older of two names; Megatron has neither.
+    places = actor, actor.get("fsdp_config", {})
     reasons = {
-        f"the strategy {actor.strategy}": not is_fsdp2,
-        "sequence parallelism": is_fsdp2 and actor.fsdp_config.ulysses_sequence_parallel_size > 1,
+        f"the strategy {actor.strategy}": actor.strategy != "fsdp2",
+        "sequence parallelism": any(one.get("ulysses_sequence_parallel_size", 1) > 1 for one in places),
         "fused kernels": model.use_fused_kernels,
         "another attention than sdpa": model.override_config.get("attn_implementation", "sdpa") != "sdpa",
     }

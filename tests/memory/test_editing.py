@@ -43,6 +43,20 @@ async def test_a_sentence_that_only_a_text_has_is_put_right_and_supersedes_it(op
     assert list_sources(opened) == ["by hand", "mail-1"]
 
 
+async def test_a_correction_that_a_full_memory_has_no_room_for_answers_beside_it(opened):
+    await append(opened, "\n".join(f"bench{n} = {n}" for n in range(17)), source="mail-3", at="2026-01-03")
+    before = opened.newest().memory
+    update = await edit(opened, "Tuesday", "Thursday")
+    assert update.after.memory.text == before.text
+    assert update.notes == (f"the memory has no room for {CORRECTED!r}: it is kept beside it, and answers",)
+    assert list_sources(opened) == ["by hand", "mail-1"]
+    await edit(opened, "on Thursday", "on Friday")
+    by_hand = [one.words for one in rank_passages(opened, "the choir?", opened.newest(), None) if not one.text.number]
+    assert by_hand == [CORRECTED.replace("Thursday", "Friday")]
+    await forget(opened, source="mail-1")
+    assert list_sources(opened) == []
+
+
 async def test_a_correction_of_an_earlier_day_is_older_than_what_came_after_that(opened):
     await append(opened, "The choir meets on Friday at six.", source="mail-3", at="2026-02-01")
     update = await edit(opened, "Tuesday", "Thursday", at="2026-01-15")

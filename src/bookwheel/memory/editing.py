@@ -171,7 +171,9 @@ async def rewrite(
     """Put what a function makes of the newest memory's text in its place, as a new version, in its turn.
 
     `said` has for each new line that corrects a text what the text says, `gone` the lines by hand that hold no more.
+    Where there is no room for what was said, it is kept beside the memory: it answers from its version all the same.
     """
+    said = {} if said is None else said
     since = read_time(at) if at is not None else write_time()
     # What is forgotten takes along all that was said since its correction.
     if datetime.fromisoformat(since) > datetime.now(UTC):
@@ -181,18 +183,29 @@ async def rewrite(
         text = await asyncio.to_thread(change, before.memory.text)
         if text == before.memory.text and not gone:
             return MemoryUpdate(before=before, after=before)
-        changes = [(old or (said or {}).get(new, ""), new) for old, new in list_changes(before.memory.text, text)]
+        beside = [line for line in said if line in text.splitlines() and line not in before.memory.text.splitlines()]
+        if beside and _count_tokens(opened, text) > before.memory.limit:
+            text = "\n".join(line for line in text.splitlines() if line not in beside)
+        else:
+            beside = []
+        changes = [(old or said.get(new, ""), new) for old, new in list_changes(before.memory.text, text)]
+        changes += [(said[line], line) for line in beside]
         changes += [(line, "") for line in gone if line not in dict(changes)]
         after = replace(make_edit(opened, before, before.version + 1, text, changes), kept=since)
         await asyncio.to_thread(opened.tables.add_version, opened.record.number, after)
-        return MemoryUpdate(before=before, after=after, versions=(after,))
+        notes = tuple(f"the memory has no room for {line!r}: it is kept beside it, and answers" for line in beside)
+        return MemoryUpdate(before=before, after=after, versions=(after,), notes=notes)
+
+
+def _count_tokens(opened: OpenMemory, text: str) -> int:
+    return see(opened, opened.session.model, text).tokenizer.count(text)
 
 
 def make_edit(
     opened: OpenMemory, before: MemoryVersion, number: int, text: str, changes: Sequence[tuple[str, str]]
 ) -> MemoryVersion:
     """Return the version with this text; InputError where it is over the memory's limit."""
-    tokens, limit = see(opened, opened.session.model, text).tokenizer.count(text), opened.record.plan.memory_tokens
+    tokens, limit = _count_tokens(opened, text), opened.record.plan.memory_tokens
     if tokens > limit:
         raise InputError(
             f"the new memory has {tokens} tokens and may have {limit}: shorten it, or begin one with more tokens"

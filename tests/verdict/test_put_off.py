@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.claims import Fit, Verdict
+from bookwheel.claims import BORNE_OUT, Fit, Verdict
 from bookwheel.documents.opening import TextDocument
 from bookwheel.verdict.judge import judge_answer
 
@@ -79,3 +79,21 @@ def test_a_short_answer_of_somebody_else_may_not_answer(question, fit):
     text = "The quote of Norris Roofing came in May.\n\nBramble ask 1,150 pounds on top of the quote."
     _, (claim,) = judge_answer("1,150 pounds", question, (), TextDocument(text), is_copied=True)
     assert claim.answers is fit
+
+
+STRUCK = (
+    "1. Notice is ~~six months~~ nine months.\n\n2. ~~The tenant pays for the lift.~~\n\n3. The roof is the owner's."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_borne_out"),
+    [
+        ("Who pays for the lift?", "The tenant pays for the lift.", False),
+        ("How long is the notice?", "Notice is six months.", False),
+        ("How long is the notice?", "Notice is nine months.", True),
+        ("Whose is the roof?", "The roof is the owner's.", True),
+    ],
+)
+def test_what_is_struck_out_bears_nothing_out(question, answer, is_borne_out):
+    assert (judge(question, answer, STRUCK)[0] in BORNE_OUT) is is_borne_out

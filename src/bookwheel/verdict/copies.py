@@ -19,6 +19,7 @@ from bookwheel.patterns import compile_late
 from bookwheel.text.matching import drop_invisible
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Part
+from bookwheel.verdict.parsing import STRUCK
 from bookwheel.verdict.search import LocatedSentence, list_blocks
 
 # Characters before and after a passage in which the sentences' ends are looked for.
@@ -77,7 +78,8 @@ def _squeeze(text: str) -> str:
 
 
 def _blank(text: str) -> str:
-    """Return a text with blanks for its bullets and quotes."""
+    """Return a text with blanks for its bullets, its quotes, and what is struck out."""
+    text = STRUCK.sub(lambda found: " " * len(found[0]), text)
     for quote in _QUOTES:
         text = text.replace(quote, " ")
     return _BULLETS.sub(lambda found: " " * len(found[0]), text)

@@ -153,7 +153,8 @@ def judge_answer(
 ) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
     """Return the passages that the answer rests on, and its sentences with their verdicts, by measure.
 
-    A few words stand in many places, so whether they answer is known of those alone that a reader copied from one.
+    Words do not tell what changes a sense. So only what stands word for word in the document answers beyond doubt: a
+    sentence, or the few words of an answer `is_copied` by its reader, who knew from where.
     """
     parts = PlacedParts(document)
     findings = examine(answer, question, parts)
@@ -164,7 +165,8 @@ def judge_answer(
 def _weigh_words(finding: Finding, parts: PlacedParts, *, is_copied: bool) -> Judgment | None:
     """Decide on a sentence by its words; None where the document is in another language."""
     judgment = weigh(finding)
-    if finding.features["short"] and judgment.answers is Fit.YES and not (is_copied or finding.copy):
+    is_verbatim = finding.copy or (finding.features["verbatim"] and not finding.features["short"])
+    if judgment.answers is Fit.YES and not (is_copied or is_verbatim):
         judgment = replace(judgment, answers=Fit.DOUBTFUL)
     is_told = judgment.is_supported or finding.put_off
     return None if not is_told and is_foreign(finding, parts) else judgment

@@ -78,6 +78,8 @@ def _list_phrases() -> dict[str, list[tuple[str, list[str]]]]:
     return by_word
 
 
+STRUCK: Final = compile_late(r"(?<!~)~~(?![~\s])[^~\n]{1,400}~~(?!~)")
+"""Words that a document strikes out, which say nothing any more."""
 _SIGN: Final = compile_late("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _EMPTY: Final = lexicon.FUNCTION_WORDS | lexicon.words("provided document text passage section page according")
 _ASKING_PAIRS: Final = lexicon.words(
@@ -103,7 +105,7 @@ class Sentence:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        tokens = split_clauses(text)
+        tokens = split_clauses(STRUCK.sub(" ", text))
         self.tokens: list[str] = []
         self.terms: list[Term] = []
         self.clauses: list[list[str]] = [[]]

@@ -23,6 +23,13 @@ MINUTES = TextDocument("Ada Quill bought a dishwasher in May. Bo Reed paid for i
         ("The default was 5 until it was lowered to 3; the text does not say why.", False),
         ("The text does not say why; it only names the date.", True),
         ("Ada was not given the key.", False),
+        ("It is not stated who the broker is.", True),
+        ("The policy is silent about drones.", True),
+        ("The bells are silent on Sundays.", False),
+        ("No date of signing is given.", True),
+        ("No reason was given by Mr Lowe for his vote.", False),
+        ("Neither the policy nor the endorsements name a court.", True),
+        ("Neither the owner nor the tenant gives notice before 2031.", False),
     ],
 )
 def test_what_is_told_before_a_semicolon_is_an_answer(sentence, is_absent):

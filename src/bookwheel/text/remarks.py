@@ -66,6 +66,9 @@ _ABSENCE: Final = compile_late(
     | {_SOURCE}\s(?:\w+\s){{0,3}}?
         (?:(?:do(?:es)?|did|has|have|can)\s?(?:not|n't|never|no|nothing)|says?\ no|gives?\ no|holds?\ no|contains?\ no)
     | there\ (?:is|are|was|were)\ (?:no|nothing|not\ any)\b
+    | \b(?:{_SOURCE}|policy|contract|agreement|minutes|it)\ (?:is|are)\ silent\ (?:on|about|as\ to)\b
+    | \bno\ (?:\w+\ ){{1,5}}?(?:is|are|was|were)\ (?:{TOLD}|named|provided)\s*[.!]?$
+    | \bneither\b.{{1,80}}\bnor\b.{{1,80}}\b(?:names?|says?|states?|mentions?)\b
     | (?:do|does|did|could|can)\s?(?:not|n't)\s(?:\w+\s)?(?:know|tell|answer|say|find|determine)\b
     | (?:doesn't|didn't|don't)\s(?:\w+\s)?(?:say|state|mention|tell|give|specify|contain|hold|provide|answer|know)\b
     | (?:^|\s)no\s(?:\w+\s){{0,2}}?(?:answer|information|mention|record|evidence|indication)\b
@@ -84,7 +87,8 @@ _ABSENCE: Final = compile_late(
 # A denial that speaks of the document or of knowing, unlike "Ada was not given the key".
 _ABOUT_DOCUMENT: Final = compile_late(
     r"\b(?:documents?|text|book|passages?|sections?|memory|notes?|information|details?|answer\w*|mention\w*|evidence|"
-    r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable)\b"
+    r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable|stated|specified|silent)\b"
+    r"|\bno (?:\w+ ){1,5}?(?:is|are|was|were) (?:given|named)\s*[.!]?$|\bneither\b.*\bnames?\b"
     r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
 )
 _SHORTEST_DENIAL: Final = 4

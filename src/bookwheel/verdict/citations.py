@@ -97,7 +97,7 @@ def _parse(piece: str) -> _Citation | None:
 
 
 def find_cited(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence | None]:
-    """Return the places of those pieces that name lines of a file; None where their words stand on others of it."""
+    """Return the places of those pieces that name lines of a file; None where their words stand elsewhere."""
     wanted = {at: cited for at, piece in enumerate(pieces) if (cited := _parse(piece))}
     files, start = dict[str, tuple[int, list[str]]](), 0
     for part in parts if wanted else ():
@@ -111,6 +111,11 @@ def find_cited(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, Locate
                 found[at] = place
             elif cited.is_in(source) and cited.squeezed in "".join("".join(texts).split()):
                 found.setdefault(at, None)
+    # A file of the document that has none of the words is a wrong one, where another has them.
+    astray = {at: one for at, one in wanted.items() if at not in found and any(map(one.is_in, files))}
+    for part in parts if astray else ():
+        text = "".join(part.text.split())
+        found |= {at: None for at, one in astray.items() if one.squeezed in text}
     return found
 
 

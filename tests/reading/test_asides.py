@@ -30,7 +30,8 @@ def write(reply: str, notes: str | None = None, limit: int = 400) -> tuple[str, 
     before = Memory(text=notes, tokens=WORDS.count(notes), limit=limit)
     section, question = (SECTION_ZH, QUESTION_ZH) if is_chinese else (SECTION, QUESTION)
     word = "不变" if is_chinese else "UNCHANGED"
-    memory, flags = next_memory(before, Reply(text=reply), WORDS, word, question=question, section=section)
+    scene = Scene(memory=notes, section=section, question=question, unchanged=word)
+    memory, flags = next_memory(before, Reply(text=reply), WORDS, scene)
     return memory.text, flags
 
 

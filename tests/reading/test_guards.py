@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.flags import Flag
+from bookwheel.reading.asides import Scene
 from bookwheel.reading.guards import clean, is_empty, next_memory, trim
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Finish, Memory, Reply
@@ -16,7 +17,7 @@ BEFORE = Memory(text="The lease ends in 2031.", tokens=6, limit=30)
 
 
 def after(text: str, finish: Finish = Finish.STOP, unchanged: str = "UNCHANGED") -> tuple[Memory, tuple[Flag, ...]]:
-    return next_memory(BEFORE, Reply(text=text, finish=finish), WORDS, unchanged)
+    return next_memory(BEFORE, Reply(text=text, finish=finish), WORDS, Scene(memory=BEFORE.text, unchanged=unchanged))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_notes_behind_the_word_for_unchanged_are_notes() -> None:
     assert after(f"UNCHANGED.\n{notes}")[0].text == notes
     blank = Memory.blank(BEFORE.limit)
     reply = Reply(text="UNCHANGED:\nAda signed.\nIt rained.")
-    assert next_memory(blank, reply, WORDS, "UNCHANGED")[0].text == "Ada signed.\nIt rained."
+    assert next_memory(blank, reply, WORDS, Scene(unchanged="UNCHANGED"))[0].text == "Ada signed.\nIt rained."
     assert after("Unchanged rents: 5 crowns a month.")[0].text == "Unchanged rents: 5 crowns a month."
 
 
@@ -160,7 +161,7 @@ def test_a_label_or_fence_around_the_memory_goes(text: str) -> None:
 @given(text=st.text(max_size=300), limit=st.integers(1, 40))
 def test_a_memory_never_exceeds_its_limit_whatever_the_reply(text: str, limit: int) -> None:
     before = Memory(text="x", tokens=1, limit=limit)
-    memory, flags = next_memory(before, Reply(text=text), WORDS, "UNCHANGED")
+    memory, flags = next_memory(before, Reply(text=text), WORDS, Scene(memory="x", unchanged="UNCHANGED"))
     assert memory.tokens == WORDS.count(memory.text) <= limit
     assert memory.text
     assert memory == before or Flag.TRIMMED in flags or memory.text == clean(text)[0]
@@ -231,7 +232,9 @@ def test_trimming_ends_with_a_tokenizer_that_contradicts_itself() -> None:
 def test_a_memory_of_which_no_visible_character_fits_is_not_taken() -> None:
     before = Memory(text="The lease ends in 2031.", tokens=6, limit=1)
     shown = " " * 40 + "lease of the harbour until 2031"
-    memory, flags = next_memory(before, Reply(text="x\n" + shown), WORDS, "UNCHANGED", shown)
+    memory, flags = next_memory(
+        before, Reply(text="x\n" + shown), WORDS, Scene(memory=before.text, section=shown, quotes=True)
+    )
     assert memory == before
     assert flags[-1] is Flag.KEPT_EMPTY
 
@@ -331,7 +334,8 @@ def test_a_line_that_hands_the_memory_over_is_no_part_of_it(opening: str, closin
     notes = "- 顾守业：顾长风二叔，离家，带走梅瓶\n- 福伯：记得顾守业怕火"
     before = Memory(text=notes, tokens=20, limit=200)
     said = f"{notes}\n- 方子安：冒名顾长青"
-    after, flags = next_memory(before, Reply(text=f"{opening}{said}{closing}"), WordTokenizer(), "不变", section=said)
+    scene = Scene(memory=notes, section=said, unchanged="不变")
+    after, flags = next_memory(before, Reply(text=f"{opening}{said}{closing}"), WordTokenizer(), scene)
     assert (after.text, Flag.ADDED in flags) == (said, False)
 
 

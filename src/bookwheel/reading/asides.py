@@ -113,6 +113,12 @@ class Scene:
     question: str = ""
     unchanged: str = ""
     """The word that it was to write where nothing is new."""
+    quotes: bool = False
+    """It was asked for quotes, so what it was not shown is no note."""
+
+    @property
+    def shown(self) -> str:
+        return f"{self.memory}\n{self.section}\n{self.question}"
 
     @cached_property
     def _known(self) -> set[str]:

@@ -9,7 +9,7 @@ names and numbers, and nearly all other words, stand in what the model was shown
 
 >>> from bookwheel.text.tokens import WordTokenizer
 >>> before = Memory(text="Signed by Ada.", tokens=4, limit=100)
->>> next_memory(before, Reply(text="No new information."), WordTokenizer(), unchanged="UNCHANGED")[0].text
+>>> next_memory(before, Reply(text="No new information."), WordTokenizer(), Scene(memory=before.text))[0].text
 'Signed by Ada.'
 """
 
@@ -87,18 +87,8 @@ def find_working(answer: Answer) -> str:
     return find_around(clean(answer.conversation.reply.text)[0])
 
 
-def next_memory(
-    before: Memory,
-    reply: Reply,
-    tokenizer: Tokenizer,
-    unchanged: str = "",
-    shown: str | None = None,
-    *,
-    question: str = "",
-    section: str = "",
-) -> tuple[Memory, tuple[Flag, ...]]:
-    """Return the memory after a reply, and its flags. With `shown`, admit only lines that stand there."""
-    scene = Scene(memory=before.text, section=section, question=question, unchanged=unchanged)
+def next_memory(before: Memory, reply: Reply, tokenizer: Tokenizer, scene: Scene) -> tuple[Memory, tuple[Flag, ...]]:
+    """Return the memory after a reply, and its flags. The scene is what the model was shown."""
     text, flags, reason = sift(reply)
     if reply.finish is Finish.LENGTH and (last := _LAST_WORD.search(text)) and last["number"]:
         # Who knows how the number went on.
@@ -108,8 +98,8 @@ def next_memory(
         return before, (*flags, reason)
     if stance is Stance.ADDITION:
         flags.append(Flag.ADDED)
-    if shown is not None:
-        grounded = "\n".join(line for line in text.splitlines() if is_grounded(line, shown))
+    if scene.quotes:
+        grounded = "\n".join(line for line in text.splitlines() if is_grounded(line, scene.shown))
         if grounded != text:
             flags.append(Flag.UNFOUNDED)
         if not grounded.strip():

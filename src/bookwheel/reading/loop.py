@@ -62,9 +62,8 @@ async def update(question: str, memory: Memory, chunk: Chunk, model: Model, plan
     """One step: question, memory and chunk in; the next memory out."""
     messages = prompts.update(question, memory, chunk, plan.layout)
     said = await converse(messages, model, plan.memory_tokens, plan.sampling)
-    shown = f"{memory.text}\n{chunk.shown}\n{question}" if prompts.quotes else None
-    read = {"question": question, "section": chunk.shown}
-    after, flags = next_memory(memory, said.reply, model.tokenizer, prompts.unchanged, shown, **read)
+    scene = prompts.set_scene(question, memory, chunk.shown)
+    after, flags = next_memory(memory, said.reply, model.tokenizer, scene)
     return Step(chunk=chunk, before=memory, after=after, conversation=said, flags=flags)
 
 

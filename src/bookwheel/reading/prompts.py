@@ -20,6 +20,7 @@ from bookwheel.errors import PromptError
 from bookwheel.packaged import PACKAGE
 from bookwheel.patterns import compile_late
 from bookwheel.plan import Layout, Plan
+from bookwheel.reading.asides import Scene
 from bookwheel.reading.earlier import part_instructions
 from bookwheel.reading.inquiry import Inquiry
 from bookwheel.text.lexicon import language_of
@@ -98,6 +99,12 @@ class Prompts:
         """
         template = self._find(name)
         return self._messages(template, question=question, memory=memory, section=section, tokens=tokens, limit=room)
+
+    def set_scene(self, question: str, memory: Memory, section: str) -> Scene:
+        """Return what a reply about a section is understood by."""
+        return Scene(
+            memory=memory.text, section=section, question=question, unchanged=self.unchanged, quotes=self.quotes
+        )
 
     def _find(self, name: str) -> str:
         template = self.turns.get(name)

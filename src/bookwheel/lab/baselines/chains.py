@@ -21,6 +21,7 @@ from typing import Final
 from bookwheel.flags import Flag
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
+from bookwheel.reading.asides import Scene
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import clean, next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
@@ -65,8 +66,8 @@ async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model
         template, question=question, memory=before.text, section=chunk.shown, room=plan.memory_tokens
     )
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
-    read = {"question": question, "section": chunk.shown}
-    after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged, **read)
+    scene = Scene(memory=before.text, section=chunk.shown, question=question, unchanged=prompts.unchanged)
+    after, flags = next_memory(before, conversation.reply, model.tokenizer, scene)
     if not before.text and Flag.KEPT_COMMENT in flags:
         # "The text does not say" is no memory, and an answer where there is none yet.
         text, tokens, _ = trim(clean(conversation.reply.text)[0], before.limit, model.tokenizer)
@@ -158,8 +159,9 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
         plan.memory_tokens,
         plan.sampling,
     )
-    blank, read = Memory.blank(plan.memory_tokens), {"question": question, "section": chunk.shown}
-    after, flags = next_memory(blank, conversation.reply, model.tokenizer, prompts.unchanged, **read)
+    blank = Memory.blank(plan.memory_tokens)
+    scene = Scene(section=chunk.shown, question=question, unchanged=prompts.unchanged)
+    after, flags = next_memory(blank, conversation.reply, model.tokenizer, scene)
     return Step(chunk=chunk, before=blank, after=after, conversation=conversation, flags=flags)
 
 
@@ -170,7 +172,8 @@ async def _collapse(question: str, place: Chunk, group: _NoteGroup, model: Model
     conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     text, tokens, trimmed = trim(group.notes.text, plan.memory_tokens, model.tokenizer)
     fallback = Memory(text=text, tokens=tokens, limit=plan.memory_tokens)
-    after, flags = next_memory(fallback, conversation.reply, model.tokenizer, prompts.unchanged, question=question)
+    scene = Scene(memory=fallback.text, question=question, unchanged=prompts.unchanged)
+    after, flags = next_memory(fallback, conversation.reply, model.tokenizer, scene)
     if group.is_cut or (trimmed and after is fallback):
         flags = (*flags, Flag.TRIMMED)
     return Step(

@@ -24,6 +24,7 @@ from typing import Final
 
 from bookwheel.flags import Flag
 from bookwheel.plan import Plan
+from bookwheel.reading.asides import Scene
 from bookwheel.reading.estimate import CallCost
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
@@ -53,7 +54,9 @@ async def write_plan(context: ReadingContext) -> Step:
     messages = context.prompts.turn("plan", question=context.question)
     conversation = await converse(messages, context.model, _limit_reply(context.plan), context.plan.sampling)
     blank = Memory.blank(context.plan.memory_tokens)
-    plan, flags = next_memory(blank, conversation.reply, context.model.tokenizer, context.prompts.unchanged)
+    plan, flags = next_memory(
+        blank, conversation.reply, context.model.tokenizer, Scene(unchanged=context.prompts.unchanged)
+    )
     text = "\n".join([line.strip() for line in plan.text.splitlines() if line.strip()][:_MOST_QUESTIONS])
     after = replace(blank, text=text, tokens=context.model.tokenizer.count(text))
     return Step(chunk=Chunk.empty(), before=blank, after=after, conversation=conversation, flags=flags)

@@ -109,17 +109,15 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     if edits and not kept:
         reason = reason or Flag.UNCHANGED
     edits = kept
-    if reason is Flag.FILTERED or (
-        not edits and (reason := reason or _find_remark(context, memory, chunk, conversation.reply))
-    ):
+    scene = prompts.set_scene(context.question, memory, chunk.shown)
+    if reason is Flag.FILTERED or (not edits and (reason := reason or _find_remark(scene, conversation.reply))):
         flags = (*found, reason)
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     flags = tuple(found)
     if conversation.reply.finish is Finish.LENGTH and edits:
         edits.pop()  # Its text ends where the limit was.
-    if prompts.quotes:
-        shown = f"{memory.text}\n{chunk.shown}\n{context.question}"
-        grounded = [edit for edit in edits if not edit.text or is_grounded(edit.text, shown)]
+    if scene.quotes:
+        grounded = [edit for edit in edits if not edit.text or is_grounded(edit.text, scene.shown)]
         flags = (*flags, Flag.UNFOUNDED) if len(grounded) < len(edits) else flags
         edits = grounded
     text, unmade = apply_edits(memory.text, edits)
@@ -133,11 +131,8 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     return Step(chunk=chunk, before=memory, after=after, conversation=conversation, flags=flags)
 
 
-def _find_remark(context: ReadingContext, memory: Memory, chunk: Chunk, reply: Reply) -> Flag | None:
+def _find_remark(scene: Scene, reply: Reply) -> Flag | None:
     """Return why a reply leaves the memory as it is, where it only speaks of the section or the memory."""
-    scene = Scene(
-        memory=memory.text, section=chunk.shown, question=context.question, unchanged=context.prompts.unchanged
-    )
     return find_reason(scene.read(clean(reply.text)[0])[0], reply)
 
 
@@ -203,15 +198,14 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     conversation = await converse(messages, context.model, limit, context.plan.sampling)
     said, found, reason = sift(conversation.reply)
     number, text = parse_part(said)
-    if number is None and (reason := reason or _find_remark(context, memory, chunk, conversation.reply)):
+    scene = prompts.set_scene(context.question, memory, chunk.shown)
+    if number is None and (reason := reason or _find_remark(scene, conversation.reply)):
         flags = (*found, reason)
         return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     if number is not None:
         part = Memory(text=parts[number], tokens=tokenizer.count(parts[number]), limit=part_tokens(memory.limit))
-        quotes = f"{memory.text}\n{chunk.shown}\n{context.question}" if prompts.quotes else None
         told = replace(conversation.reply, text=text)
-        read = {"question": context.question, "section": chunk.shown}
-        written, flags = next_memory(part, told, tokenizer, prompts.unchanged, quotes, **read)
+        written, flags = next_memory(part, told, tokenizer, replace(scene, memory=part.text))
         flags = tuple(dict.fromkeys((*found, *flags)))
         parts[number] = written.text
         after = join_parts(parts, prompts.language)

@@ -18,7 +18,7 @@ from functools import partial
 from inspect import isawaitable
 from itertools import chain
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from bookwheel.claims import Verdict, doubt
 from bookwheel.errors import (
@@ -33,7 +33,7 @@ from bookwheel.errors import (
 )
 from bookwheel.flags import Flag
 from bookwheel.models.accompanied import find_gate
-from bookwheel.models.base import Model, ModelWrapper, count_messages, find_wrapper
+from bookwheel.models.base import Model, find_wrapper
 from bookwheel.models.patience import Patience, PatientModel, Retry, persist
 from bookwheel.plan import Budget, Plan, VerdictMode
 from bookwheel.reading import loop
@@ -42,56 +42,14 @@ from bookwheel.reading.guards import is_empty
 from bookwheel.reading.loop import Way
 from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
 from bookwheel.reading.structured import apply_schema
+from bookwheel.reading.token_scale import ScaledModel
 from bookwheel.reading.verdicts import choose_judge, judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.text.lexicon import language_of
 from bookwheel.text.sanitize import restore_markup
-from bookwheel.text.tokens import EstimatingTokenizer, Tokenizer
 from bookwheel.types import Answer, Document, DocumentInfo, Reading, Status, Step, Usage
 from bookwheel.verdict.citations import assure
-
-# In a shorter prompt the chat template, which is not estimated, would count too much.
-_LEAST_TOKENS: Final = 1000
-# The rest of a document can be a little denser than its first chunk.
-_MARGIN: Final = 1.03
-# Outside, the count is not that of the prompt: some servers cut it silently, or count something else.
-_LOWEST: Final = 0.6
-_HIGHEST: Final = 2.0
-
-
-class ScaledModel(ModelWrapper):
-    """A model whose estimated counts are corrected by the plan's scale."""
-
-    def __init__(self, model: Model, plan: Plan) -> None:
-        super().__init__(model)
-        self._tokenizer: Tokenizer = model.tokenizer
-        if plan.token_scale is not None and isinstance(model.tokenizer, EstimatingTokenizer):
-            self._tokenizer = EstimatingTokenizer(plan.token_scale)
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer, or a corrected estimate."""
-        return self._tokenizer
-
-
-def measure_scale(step: Step, model: Model, plan: Plan) -> float | None:
-    """Return the real tokens per estimated token of a first step, or None where they would not help."""
-    usage = step.conversation.reply.usage
-    if plan.token_scale is not None or not isinstance(model.tokenizer, EstimatingTokenizer) or usage.calls != 1:
-        return None
-    estimate = count_messages(step.conversation.messages, EstimatingTokenizer())
-    # A server that counts nothing leaves our own estimate in the usage.
-    if estimate < _LEAST_TOKENS or usage.prompt_tokens == estimate:
-        return None
-    scale = round(usage.prompt_tokens / estimate * _MARGIN, 3)
-    if not _LOWEST <= scale <= _HIGHEST:
-        return None
-    need = plan.update_tokens(question=plan.question_tokens, template=model.template_tokens)
-    # A denser part of the document, such as a table, must still fit a window that is known.
-    has_room = model.window is None or need + plan.chunk_tokens // 2 <= model.window
-    return scale if scale >= 1 or has_room else None
-
 
 Watch: TypeAlias = "Callable[[Step | Answer], Awaitable[None] | None]"
 """Whoever follows a reading; it may be async."""
@@ -266,11 +224,10 @@ class _Run:
         model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
 
         async def consume() -> None:
-            is_planned_anew = True
-            while is_planned_anew:
-                plan = self._reading.plan
-                events = way(document, self._reading.question, ScaledModel(model, plan), plan, tuple(self.steps))
-                is_planned_anew = await self._consume(events, document)
+            plan = self._reading.plan
+            scaled = ScaledModel(model, plan)
+            events = way(document, self._reading.question, scaled, plan, tuple(self.steps))
+            await self._consume(events, document, scaled)
 
         await persist(consume, patience, sleep=self.model.sleep, progress=lambda: len(self.steps))
 
@@ -310,9 +267,8 @@ class _Run:
             found = self.evidence, self.claims, seeing.seen or shown, document
             self.evidence, self.claims = await asyncio.to_thread(judge_by_sight, *found)
 
-    async def _consume(self, events: AsyncGenerator[Step | Answer], document: Document) -> bool:
-        """Store and show every event before asking for the next. Return True to go on with a new plan."""
-        is_planned_anew = False
+    async def _consume(self, events: AsyncGenerator[Step | Answer], document: Document, model: ScaledModel) -> None:
+        """Store and show every event before asking for the next."""
         async with aclosing(events):
             async for event in events:
                 # The step that was made of a call's last try carries the cost of those before.
@@ -328,16 +284,14 @@ class _Run:
                     if self._journal and complete.text:
                         await self._journal.end(self._stand(Status.READING))
                 else:
-                    is_planned_anew = not self.steps and await self._scale_tokens(event)
+                    if isinstance(event, Step) and not self.steps and find_spec(self._reading.way).is_serial:
+                        await self._set_plan(model.correct(event, self._reading.plan))
                     if self._journal:
                         await self._journal.add_step(self._reading.id, complete)
                     self.steps.append(complete.without_texts() if self._journal else complete)
                 with self._note_unshown():
                     if isawaitable(shown := self._watch(complete)):
                         await shown
-                if is_planned_anew:
-                    return True
-        return False
 
     def _tell(self, told: Callable[[Retry], None], retry: Retry) -> None:
         with self._note_unshown():
@@ -351,17 +305,11 @@ class _Run:
             self.unshown = fault
             raise
 
-    async def _scale_tokens(self, first: Step | Answer) -> bool:
-        """Correct the plan's estimate of tokens by the first step, if that is possible."""
-        if isinstance(first, Answer) or not find_spec(self._reading.way).is_serial:
-            return False
-        scale = measure_scale(first, self.model, self._reading.plan)
-        if scale is None:
-            return False
-        self._reading = replace(self._reading, plan=replace(self._reading.plan, token_scale=scale))
-        if self._journal:
-            await self._journal.set_plan(self._reading.id, self._reading.plan)
-        return True
+    async def _set_plan(self, plan: Plan) -> None:
+        if plan is not self._reading.plan:
+            self._reading = replace(self._reading, plan=plan)
+            if self._journal:
+                await self._journal.set_plan(self._reading.id, plan)
 
     async def end(self, status: Status, error: BookwheelError | None = None) -> Reading:
         """Store and return the reading as it ended."""

@@ -107,7 +107,7 @@ def follow(lockstep: Lockstep, member: int, way: Way) -> Way:
     async def read_in_step(
         document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
     ) -> AsyncGenerator[Step | Answer]:
-        # A way begins anew after a passing error, or with a better estimate of tokens; it left the lockstep then.
+        # A way begins anew after a passing error; it left the lockstep then.
         lockstep.join(member, len(done))
         guided = _LockstepModel(model, lambda: lockstep.open_step(member))
         events = way(document, question, guided, plan, done)

@@ -151,17 +151,16 @@ class EstimatingTokenizer:
     exact: Final = False
 
     def __init__(self, scale: float = 1.0) -> None:
-        self._ascii = scale * _TOKENS_PER_BYTE
-        self._other = scale
+        self.scale = scale
 
     def count(self, text: str) -> int:
         # Python knows of every string whether it is ASCII, so that most texts need not be looked at.
         ascii_only = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
-        return ceil(ascii_only * self._ascii + (len(text) - ascii_only) * self._other)
+        return ceil(self.scale * (ascii_only * _TOKENS_PER_BYTE + len(text) - ascii_only))
 
     def fit(self, text: str, limit: int) -> int:
         """Return the length of the longest prefix whose estimate is within the limit."""
-        low, high = 0, min(len(text), int(limit / min(self._ascii, self._other)) + 1)
+        low, high = 0, min(len(text), int(limit / (self.scale * _TOKENS_PER_BYTE)) + 1)
         if text.isascii():
             low = max(0, high - 2)
         while low < high:

@@ -78,8 +78,8 @@ async def _ask(
     limit = max(1, room // 2)
     if context.model.tokenizer.count(numbered) > 2 * room - limit:
         return None
-    given = {"question": context.question, "memory": numbered, "section": section}
-    messages = context.prompts.turn(turn, **given, room=over * _WORDS_OVER or limit)
+    room = over * _WORDS_OVER or limit
+    messages = context.prompts.turn(turn, question=context.question, memory=numbered, section=section, room=room)
     return await converse(messages, context.model, limit, context.plan.sampling)
 
 
@@ -192,8 +192,8 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     shown = join_parts(parts, prompts.language)
     if part_tokens(memory.limit) <= _HEADING_TOKENS:
         return await _rewrite_parts(context, memory, chunk)
-    given = {"question": context.question, "memory": shown, "section": chunk.shown}
-    messages = prompts.turn("heads", **given, room=part_tokens(memory.limit))
+    room = part_tokens(memory.limit)
+    messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.shown, room=room)
     limit = reply_limit(memory.limit)
     conversation = await converse(messages, context.model, limit, context.plan.sampling)
     said, found, reason = sift(conversation.reply)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from bookwheel.errors import BookwheelError
 from bookwheel.models.base import Ability, Copies, Embeddings, Judgement, JudgingModel, Likelihood, Model
 from bookwheel.reading.budget import SpendingModel, SpendKind
-from bookwheel.reading.runner import ScaledModel
 from bookwheel.reading.structured import apply_schema
+from bookwheel.reading.token_scale import ScaledModel
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import CallKind, ReadingLoop
 from bookwheel.session import find_way

@@ -128,6 +128,11 @@ class Finding:
         """What is measured."""
         return self.value or self.text
 
+    @property
+    def is_whole(self) -> bool:
+        """Its words are those of a sentence of the document, from the first to the last."""
+        return bool(self.passages) and parse(self.passages[0].text).tokens == parse(self.words).tokens
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
@@ -165,8 +170,7 @@ def judge_answer(
 def _weigh_words(finding: Finding, parts: PlacedParts, *, is_copied: bool) -> Judgment | None:
     """Decide on a sentence by its words; None where the document is in another language."""
     judgment = weigh(finding)
-    is_verbatim = finding.copy or (finding.features["verbatim"] and not finding.features["short"])
-    if judgment.answers is Fit.YES and not (is_copied or is_verbatim):
+    if judgment.answers is Fit.YES and not (is_copied or finding.copy or finding.is_whole):
         judgment = replace(judgment, answers=Fit.DOUBTFUL)
     is_told = judgment.is_supported or finding.put_off
     return None if not is_told and is_foreign(finding, parts) else judgment
@@ -319,9 +323,7 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         origin = "" if is_citation(words) else words  # what names its place rests on nothing else
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
     if judgment.is_supported and not is_put_right:
-        said = parse(words)
-        is_whole = bool(passages) and parse(passages[0].text).tokens == said.tokens
-        if is_whole or (finding.features["verbatim"] and len(said.terms) >= _LEAST_SENTENCE):
+        if finding.is_whole or (finding.features["verbatim"] and len(parse(words).terms) >= _LEAST_SENTENCE):
             return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(words, passages[:1]))
         kept = evidence.add(words, judgment.bearing or finding.bearing, passages)
         return replace(claim, verdict=Verdict.SUPPORTED, evidence=kept, score=score)

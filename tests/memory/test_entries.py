@@ -11,7 +11,7 @@ from bookwheel import LastingMemory
 from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.memory.entries import NewFile, split_file
+from bookwheel.memory.entries import NewFile, mark_lines, split_file
 
 MAIL = "From: {who} <x@y>\nTo: t@y\nDate: {day} Mar 2026 09:00:00 +0100\nSubject: Rent\n\nThe rent of the mill is {rent}.\n\n"
 MAILS = {"b.eml": ("Ada", 2, 500), "a.eml": ("Bo", 9, 550)}
@@ -207,6 +207,8 @@ def test_a_forgotten_mail_does_not_come_back_with_its_mailbox(rowing, tmp_path) 
     update = rowing.read(box, source="in.mbox")
     assert (update.steps, update.text.source) == (1, "in.mbox#3")
     assert "in.mbox#1 was forgotten on 20" in update.notes[0]
+    sums = [mark.encode() for rent in (500, 550) for mark in mark_lines(f"The rent of the mill is {rent}.")]
+    assert [one in read_bytes(tmp_path) for one in sums] == [False, True]
     rowing.forget(source="in.mbox")
     assert rowing.read(box, source="in.mbox").steps == 3
 

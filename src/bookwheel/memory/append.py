@@ -112,7 +112,7 @@ async def store_files(
             known.append((last, False))
             continue
         rest = replace(file, parts=skip_parts(file.parts, start)) if last else file
-        new = await asyncio.to_thread(split_file, rest, at)
+        new, gone = await asyncio.to_thread(split_file, rest, at), list[DatedText]()
         if not last and (had := json.loads(kept or "{}").get("lines")):
             # It was changed: what it had before is not said again.
             new = [one for text in new if (one := await asyncio.to_thread(leave_out_known, text, had))]
@@ -128,7 +128,9 @@ async def store_files(
         # What is piped in is of now.
         undated += [one.source for one in new if file.parts[0].source != "-" and not one.at]
         if is_kept:
-            lines = await asyncio.to_thread(mark_lines, words)
+            # Of what was forgotten no line is told from others.
+            lost = {one for text in gone for one in mark_lines(text.words)}
+            lines = [one for one in await asyncio.to_thread(mark_lines, words) if one not in lost]
             had = {"lines": lines} if len(lines) <= _MOST_LINES else {}
             places[source] = json.dumps({"read": len(words), "sha256": digest(words), **had})
     stored = await store_all(opened, order_texts(texts))

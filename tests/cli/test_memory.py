@@ -92,6 +92,13 @@ def test_versions_are_shown_listed_and_compared(memory) -> None:
     assert memory("diff", "ada", "2", "1", "--json").json["changes"][0]["kind"] == "gone"
 
 
+@pytest.mark.parametrize("prompts", ["small", "standard"])
+def test_passages_of_a_model_that_quotes_are_said_to_be_no_news(memory, prompts) -> None:
+    memory("new", "ada", "--about", "the vet", "--model", "scripted", "--prompts", prompts)
+    memory("edit", "ada", "--memory", "The vet comes on Tuesday.")
+    assert ("newer texts may change" in memory("show", "ada").err) is (prompts == "small")
+
+
 @pytest.mark.usefixtures("ada")
 def test_a_correction_is_a_new_version(memory, tmp_path: Path) -> None:
     assert "Abano" in memory("edit", "ada", "--old", "Padua", "--new", "Abano").out

@@ -147,6 +147,8 @@ def show(name: str, *, version: int | None = None, output: OutputOptions = Outpu
         The version, as `log` numbers them.
 
     """
+    from bookwheel.reading.prompts import prompts_for
+
     with output.require_journal(name) as journal:
         record = journal.memories.find(name)
         values = records.show_version(journal.memories, record, version)
@@ -155,6 +157,10 @@ def show(name: str, *, version: int | None = None, output: OutputOptions = Outpu
         print_note(f"{count(values['waiting'], 'text')} not read yet: the next `bookwheel memory add` reads them")
     if values["gaps"] and not output.is_silent:
         print_note("the piece that was read last was not taken in whole", style="bold yellow")
+    if values["text"] and prompts_for(record.plan, record.about).quotes and not output.is_silent:
+        print_note(
+            "passages as they stand, which newer texts may change: `bookwheel memory ask` answers from all texts"
+        )
     return print_values(values, output, values["text"] or "(nothing was read yet)")
 
 

@@ -118,3 +118,7 @@ def test_words_are_found_side_by_side_only(row, part, expected):
 )
 def test_no_number_is_changed_or_lost_where_its_meaning_is_not_sure(text, expected):
     assert words_with_articles(text) == expected.split()
+
+
+def test_a_whole_amount_is_one_at_the_end_of_a_sentence_too():
+    assert words("It costs 11.00.") == words("It costs 11") != words("It costs 11.00.3")

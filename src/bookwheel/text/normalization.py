@@ -50,7 +50,7 @@ _MEASURED_THOUSANDS: Final = compile_late(
     r"(?=\s?(?:[$€£%]|(?:eur|euros?|usd|gbp|dkk|nok|sek|chf|kr|kg|km|m)\b))"
 )
 # Three zeros may be thousands: "1.000 €" is no single one.
-_WHOLE: Final = compile_late(r"(?<![\d.,])(\d+)\.0{1,2}(?![\d.])")
+_WHOLE: Final = compile_late(r"(?<![\d.,])(\d+)\.0{1,2}(?!\d|\.\d)")
 _INVISIBLE: Final = compile_late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ACCENTS: Final = compile_late("(?<=[a-z])[\u0300-\u036f]+")
 _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th"})

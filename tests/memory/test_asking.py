@@ -11,7 +11,7 @@ from value_notes import note_values, take
 from bookwheel.claims import WORDS, Claim, Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory import asking
-from bookwheel.memory.answers import MemoryAnswer
+from bookwheel.memory.answers import MemoryAnswer, judge_words
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
@@ -108,6 +108,16 @@ async def test_older_values_are_superseded_and_as_of_goes_back(session, begin):
     assert [quote.quote for quote in answer.superseded] == ["room = 31", "room = 12"]
     then = await ask(opened, "room?", as_of="2026-01-02T13:00+00:00")
     assert (then.answer, then.version) == ("room = 31", 2)
+
+
+async def test_an_older_text_that_says_the_answer_too_is_not_superseded(session, begin):
+    opened = await begin(session)
+    await append(opened, "Here are Osmer (chair), Rao and Cy Pell.", source="mail-1", at="2026-01-01")
+    await append(opened, "Here are Harriet Osmer (chair) and Bo Rao.", source="mail-2", at="2026-02-01")
+    document = PassageDocument(rank_passages(opened, "chair?", opened.newest(), None), has_headers=False)
+    for text, superseded in (("Osmer", []), ("Harriet Osmer", ["Here are Osmer (chair), Rao and Cy Pell."])):
+        answer = judge_words(text, "Who is the chair here?", 1, document, "texts")
+        assert [one.quote for one in answer.superseded] == superseded
 
 
 async def test_a_day_alone_is_known_to_its_end(session, begin):

@@ -11,7 +11,7 @@ from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.memory.opened import OpenMemory
 from bookwheel.memory.passages import DatedQuote, PassageDocument
 from bookwheel.memory.pictures import find_marks
-from bookwheel.memory.values import find_rivals
+from bookwheel.memory.values import find_rivals, says_more
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import find_missing_words, parse_words
 from bookwheel.text.ranking import QuestionWords
@@ -70,7 +70,7 @@ def describe(
         answers=sum_up_fits(claims),
         claims=claims,
         evidence=found,
-        superseded=tuple(one for one in rivals if one not in newer),
+        superseded=tuple(one for one in rivals if one not in newer and not says_more(one.quote, text)),
         newer=tuple(newer),
     )
 

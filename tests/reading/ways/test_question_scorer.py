@@ -117,14 +117,12 @@ def test_an_early_end_leaves_unread_what_neither_passage_is_from() -> None:
     assert "Thorne" not in unread
 
 
-@pytest.mark.parametrize("is_old", [False, True], ids=["", "a journal without lines"])
 @pytest.mark.parametrize("enough", [0.0, 0.5])
-def test_a_resumed_reading_joins_the_same_passage(enough: float, is_old: bool) -> None:
+def test_a_resumed_reading_joins_the_same_passage(enough: float) -> None:
     plan = replace(PLAN, enough_gain=enough)
     whole, answer = read(reader(), plan)
     for at in range(len(whole) + 1):
-        done = [replace(step, lines=()) for step in whole[:at]] if is_old else whole[:at]
-        rest, same = read(reader(), plan, done=done)
+        rest, same = read(reader(), plan, done=whole[:at])
         assert [step.chunk for step in rest] == [step.chunk for step in whole[at:]]
         assert [step.after for step in rest] == [step.after for step in whole[at:]]
         assert same.text == answer.text

@@ -81,3 +81,10 @@ def test_a_passage_of_many_files_stands_below_the_name_of_its_own():
     shown = show("\n\n".join(files), "Bo pays.", "Who pays?")
     assert "bo\nClaims\nbo pays." in shown
     assert "=====" not in shown
+
+
+def test_what_has_one_word_of_sentence_and_question_together_is_shown_last():
+    calls = "\n\n".join(f"{name} closes the book of sales at the mill." for name in NAMES)
+    later = "They agree to put the closing back by a week."
+    text = f"The sale of the mill closes on 14 August.\n\n{calls}\n\n{FILLING}\n\n{later}\n\n{FILLING}"
+    assert later in show(text, "On 14 August.", "When does the sale of the mill close?", 4000)

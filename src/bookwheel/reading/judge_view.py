@@ -36,6 +36,7 @@ _MOST_LIKE: Final = 10
 _MOST_ASKED: Final = 4
 _MOST_AROUND: Final = 6
 _ROWS_AROUND: Final = 6
+_MOST_BESIDE: Final = 20
 _FILES: Final = re.compile(f"^{FILE_HEADER.pattern}", re.MULTILINE)
 
 
@@ -89,6 +90,8 @@ class JudgeView:
             # A row says little without those beside it.
             reach = _ROWS_AROUND if index[at].shape is Shape.ROW else 1
             yield from (at + step * side for step in range(1, reach + 1) for side in (1, -1))
+        # What puts a sentence right has perhaps one word of it, or of the question.
+        yield from index.find_places(QuestionWords(f"{question} {finding.text}"), _MOST_BESIDE)
 
 
 class _Sheet:

@@ -54,6 +54,33 @@ def test_of_two_texts_of_the_same_length_the_first_is_the_document():
     assert (found.document, found.question) == ("one one", "two two")
 
 
+ADA, BO = "Ada keeps the lamp. " * 300, "Bo keeps the clock. " * 301
+
+
+@pytest.mark.parametrize("first", ["user", "tool", "system"])
+@pytest.mark.parametrize("is_outgrown", [False, True])
+def test_long_texts_beside_each_other_are_one_document_and_stay_so(first, is_outgrown):
+    second = first if first == "tool" else "user"
+    # A system prompt that is longer than all else is no rules.
+    texts = [(first, BO), (second, ADA), ("user", SHORT)]
+    for said in ([], [("assistant", "Ada."), ("user", NEXT)]):
+        found = find(*texts, *said, is_outgrown=is_outgrown)
+        assert (found.document, found.question) == (f"{BO}\n\n{ADA}", said[-1][1] if said else SHORT)
+
+
+def test_two_texts_in_parts_of_one_message_are_one_document():
+    found = find(("user", [text_part(ADA), text_part(BO), text_part(SHORT)]))
+    assert (found.document, found.question) == (f"{ADA}\n\n{BO}", SHORT)
+
+
+def test_rules_that_lose_their_middle_are_noted():
+    found = find(("system", f"Be brief. {'Never shout. ' * 200}Be kind."), ("user", BO), ("user", SHORT))
+    question, notes = found.format_question(count, 300)
+    assert "Be brief." in question
+    assert notes == ("the system message of 2,618 characters did not fit whole: its middle was left out",)
+    assert "it was left out" in found.format_question(count, 20)[1][0]
+
+
 def test_parts_of_one_message_are_texts_of_their_own():
     found = find(("user", [text_part(SHORT), text_part(LONG, "input_text")]))
     assert (found.document, found.question) == (LONG, SHORT)

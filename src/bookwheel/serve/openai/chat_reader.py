@@ -308,7 +308,8 @@ def _leave_instructions(
     typed = find_newest_turn(conversation.question)
     if conversation.count_question(count) <= room or count(typed) > room or typed == conversation.question:
         return conversation, ()
-    note = "the instructions before the question did not fit beside it and were left out"
+    size = len(conversation.question) - len(typed)
+    note = f"the {size:,} characters before the question, taken for instructions, did not fit and were left out"
     return replace(conversation, question=typed), (note,)
 
 

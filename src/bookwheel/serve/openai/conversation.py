@@ -1,7 +1,7 @@
 """Find the document, the question and the earlier turns in the messages of a chat. Pure.
 
-The newest turn of the user is the question. The document is the longest text of any role, or the whole conversation
-before the question where no text is most of it. What is neither goes along with the question, each turn with its role:
+The newest turn of the user is the question. The document is the longest text of any role, with those beside it that are
+too long for questions, or the whole conversation before the question where no text is most of it. What is neither goes along with the question, each turn with its role:
 
     user: Who wound the clock?
     assistant: The keeper's daughter.
@@ -201,14 +201,20 @@ class ChatParts:
         # Instructions first: they hold for every answer, and are short.
         order = sorted(range(len(self.earlier)), key=lambda at: (self.earlier[at].role not in _INSTRUCTIONS, -at))
         taken: dict[int, str] = {}
+        notes = list[str]()
         for at in order:
-            line = shorten_turn(format_turn(self.earlier[at].role, self.earlier[at].text), count, room)
-            if line:
-                taken[at], room = line, room - count(f"{line}\n\n")
+            turn = self.earlier[at]
+            line = format_turn(turn.role, turn.text)
+            if short := shorten_turn(line, count, room):
+                taken[at], room = short, room - count(f"{short}\n\n")
+            if short != line and turn.role in _INSTRUCTIONS:
+                lost = "its middle was left out" if short else "it was left out"
+                notes.append(f"the {turn.role} message of {len(turn.text):,} characters did not fit whole: {lost}")
         # Of a history, nothing is lost: it is the document too.
         missing = 0 if self.is_history else len(self.earlier) - len(taken)
-        notes = (f"{missing} earlier turns of the conversation did not fit beside the question",) if missing else ()
-        return "\n\n".join(taken[at] for at in sorted(taken)), asked, notes
+        if missing:
+            notes.append(f"{missing} earlier turns of the conversation did not fit beside the question")
+        return "\n\n".join(taken[at] for at in sorted(taken)), asked, tuple(notes)
 
 
 def _label(turn: MessageText) -> str:
@@ -230,6 +236,8 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
         raise refuse_silence()
     if document is not None or contents.files:
         return _arrange(texts, turn, question=_join(texts[at].text for at in turn))
+    texts = _join_documents(texts)
+    turn = _find_newest_turn(texts)
     longest = max(range(len(texts)), key=lambda at: len(texts[at].text))
     length = len(texts[longest].text)
     if contents.pictures and not is_outgrown and length <= _LONGEST_QUESTION:
@@ -238,6 +246,23 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
     if is_outgrown and is_question and 2 * length < sum(len(text.text) for text in texts):
         return _read_history(texts, turn)
     return _split_longest(texts, turn, longest)
+
+
+def _join_documents(texts: Sequence[MessageText]) -> list[MessageText]:
+    """Return the texts with documents that stand beside each other as one: two contracts, pasted one after the other."""
+    most = max(len(text.text) for text in texts)
+    joined: list[MessageText] = []
+    for text in texts:
+        before = joined[-1] if joined else None
+        # A system prompt is rules, unless it is the longest text of all.
+        is_beside = before and (
+            text.role == before.role not in _INSTRUCTIONS or (text.role == USER and len(before.text) == most)
+        )
+        if before and is_beside and min(len(before.text), len(text.text)) > _LONGEST_QUESTION:
+            joined[-1] = replace(text, text=f"{before.text}\n\n{text.text}")
+        else:
+            joined.append(text)
+    return joined
 
 
 def _find_newest_turn(texts: Sequence[MessageText]) -> list[int]:

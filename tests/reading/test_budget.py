@@ -108,6 +108,18 @@ def test_a_time_limit_ends_a_call_that_hangs_and_refuses_the_next() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("budget", [Budget(), Budget(tokens=400)])
+def test_a_call_that_is_cancelled_counts_with_what_it_may_have_cost(budget: Budget) -> None:
+    async def run() -> None:
+        model = BudgetedModel(ScriptedModel(reply_of_ten_words, seconds_per_call=60), budget)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(model.reply(MESSAGE, limit=20, sampling=SAMPLING), 0.01)
+        assert (model.spent.calls, model.spent.completion_tokens) == (1, 20)
+        assert model.spent.prompt_tokens > 0
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize(("now", "refused"), [(109.9, False), (110.0, True), (111.0, True)])
 def test_the_time_limit_counts_from_the_start_of_the_run(
     now: float, refused: bool, monkeypatch: pytest.MonkeyPatch

@@ -97,6 +97,10 @@ class BudgetedModel(SpendingModel):
                     raise
                 self._charge(worst or estimate_usage(self, messages, limit), time.monotonic() - began)
                 raise self._out_of_time() from None
+            except asyncio.CancelledError:
+                # The server is at work on it, and who cancels and resumes must not get calls for nothing.
+                self._charge(worst or estimate_usage(self, messages, limit), time.monotonic() - began)
+                raise
             except ModelError as error:
                 if error.is_charged:
                     usage = lost_usage(error, worst or estimate_usage(self, messages, limit))

@@ -27,7 +27,8 @@ def test_resuming_again_and_again_does_not_pass_the_servers_limit(serving, gated
         id_ = up.begin()["reading"]
         assert up.events(id_)[-1][2]["status"] == "stopped"
         for _ in range(4):
-            client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": LIMIT}}})
+            again = client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": 2 * LIMIT}}})
+            assert (again.status_code, "the server's limit" in again.text) == (409, True)
             assert up.events(id_)[-1][2]["status"] == "stopped"
         assert 0 < spent(up, id_) <= LIMIT
 

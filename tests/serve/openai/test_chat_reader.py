@@ -185,7 +185,7 @@ def test_a_follow_up_that_was_interrupted_goes_on_where_it_stood(serving, model,
         kept = up.journal.reading(said.reading)
     assert "Gulls" in content(said)
     assert len(kept.steps) == 2 * steps
-    assert kept.usage.calls == steps + 2
+    assert kept.usage.calls == steps + 3
 
 
 def test_a_long_system_message_is_the_document(up, ai, words) -> None:
@@ -361,7 +361,7 @@ def test_rules_that_do_not_fit_beside_the_question_are_left_out_and_told(up, ai,
     rules = "### Task:\n" + "- Cite each source by its number in brackets, and by nothing else.\n" * 20
     said = ask(ai, (USER, f"{rules}\n<context>\n{words[0]}\n</context>\n\n{words[1]}"))
     assert up.journal.reading(said.reading).question == words[1]
-    assert any("instructions before the question" in note for note in said.notes)
+    assert any("before the question, taken for instructions, did not fit" in note for note in said.notes)
 
 
 @pytest.mark.parametrize(("question", "is_alone"), [(LAMP, True), ("And when, please?", False)])

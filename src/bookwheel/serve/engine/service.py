@@ -267,6 +267,9 @@ class Service(Library):
         if reading.status is Status.ANSWERED or self.readings.get_running(reading.id):
             return reading
         limits, counted = self._renew_budget(reading, reading.model, budget)
+        if reading.status is Status.STOPPED and counted.calls and limits == reading.plan.budget:
+            message = f"the server's limit holds for all runs of a reading, and this one {reading.error}"
+            raise ApiError(409, message, kind="limit_reached")
         reading = replace(reading, plan=replace(reading.plan, budget=limits))
         return await self.continue_reading(reading, caller, counted)
 

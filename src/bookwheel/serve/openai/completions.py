@@ -295,7 +295,7 @@ def explain_no_answer(reading: Reading) -> BookwheelError:
     # What names an option of the command line is no help here.
     error = f"{_OPTION.sub('', reading.error).rstrip('. ')}."
     if reading.status is Status.STOPPED:
-        limits = ' It has no limit unless its body gives one: {"plan": {"budget": {"tokens": NUMBER}}}.'
+        limits = ' Its body may give another limit than the server\'s: {"plan": {"budget": {"tokens": NUMBER}}}.'
         return BudgetReached(error + advice + limits)
     if reading.status is Status.CANCELLED:
         return ApiError(

@@ -1,7 +1,8 @@
 """Find the document, the question and the earlier turns in the messages of a chat. Pure.
 
 The newest turn of the user is the question. The document is the longest text of any role, with those beside it that are
-too long for questions, or the whole conversation before the question where no text is most of it. What is neither goes along with the question, each turn with its role:
+too long for questions, or the whole conversation before the question where no text is most of it. What is neither goes
+along with the question, each turn with its role:
 
     user: Who wound the clock?
     assistant: The keeper's daughter.
@@ -249,7 +250,7 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
 
 
 def _join_documents(texts: Sequence[MessageText]) -> list[MessageText]:
-    """Return the texts with documents that stand beside each other as one: two contracts, pasted one after the other."""
+    """Return the texts with documents that stand beside each other as one, as two contracts, pasted one by one."""
     most = max(len(text.text) for text in texts)
     joined: list[MessageText] = []
     for text in texts:

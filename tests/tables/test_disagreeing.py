@@ -287,6 +287,11 @@ def test_what_is_put_back_as_it_was_holds() -> None:
     assert mark("every item: what, amount", *found) == ["40", "230"]
 
 
+def test_chinese_numbers_that_share_signs_are_two() -> None:
+    found = ((("张薇", "光学组", "九千"), "", "a"), (("张薇", "光学组", "九千六"), "九千", "a"))
+    assert mark("每个员工：姓名, 组别, 待遇", *found) == ["九千六"]
+
+
 def test_a_correction_of_another_file_may_stand_before_what_it_puts_right() -> None:
     notice = (("pages", "46,500"), "42,000", "a-notice.txt")
     assert mark("every figure: what, number", notice, (("pages", "42,000"), "", "tender.txt")) == ["46,500"]

@@ -185,14 +185,15 @@ def _are_alike(column: Column, one: str, other: str) -> bool:
     if column.kind is not Kind.TEXT:
         return False
     mine, theirs = _find_stems(one), _find_stems(other)
-    shared, mine_alone, theirs_alone = mine & theirs, mine - theirs, theirs - mine
-    # Lot 2 is not lot 5.
-    has_other = _has_number(mine_alone) and _has_number(theirs_alone)
-    return not has_other and len(shared) > _LEAST_ALIKE * min(len(mine), len(theirs))
+    figures, others = _list_figures(one), _list_figures(other)
+    # Lot 2 is not lot 5, nor 九千 九千六.
+    has_other = figures - others and others - figures
+    return not has_other and len(mine & theirs) > _LEAST_ALIKE * min(len(mine), len(theirs))
 
 
-def _has_number(stems: AbstractSet[str]) -> bool:
-    return any(map(str.isdigit, "".join(stems)))
+def _list_figures(text: str) -> AbstractSet[str | float]:
+    """Return the numbers of a text, and its words with digits."""
+    return list_amounts(text) | {stem for stem in _find_stems(text) if any(map(str.isdigit, stem))}
 
 
 def _names(column: Column, words: str, value: str) -> bool:

@@ -13,7 +13,7 @@ Three update conversations and one answer conversation, four independent model c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
@@ -264,6 +264,8 @@ class Answer:
     flags: tuple[Flag, ...] = ()
     passage: str = ""
     """The document's own words that a short answer is taken from; empty where there is none."""
+    judged: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What a model that judges it has replied, by the digests of its prompts; empty when the verdict is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -261,6 +261,36 @@ def test_an_answer_is_durable_before_it_is_judged_and_is_not_asked_for_again(tmp
     assert again.calls == 2
 
 
+@pytest.mark.parametrize("has_odds", [False, True])
+def test_what_a_judge_replied_before_a_kill_is_not_asked_again(tmp_path: Path, has_odds: bool) -> None:
+    told = "Miss Quill sees to the harbour. She has a boat."
+    asked: list[list[str]] = [[], []]
+
+    def make(run: int, last: int) -> ScriptedModel:
+        def reply(messages: Sequence[Message]) -> str:
+            if not is_judging(messages):
+                return told
+            if len(asked[run]) == last:
+                raise KeyboardInterrupt
+            asked[run].append(messages[-1].content)
+            return "Yes"
+
+        def weigh(messages: Sequence[Message], _options: Sequence[str]) -> tuple[float, float]:
+            return (-0.05, -3.0) if reply(messages) == "Yes" else (-3.0, -0.05)
+
+        return ScriptedModel(reply, judge=weigh if has_odds else None)
+
+    with pytest.raises(KeyboardInterrupt):
+        read(tmp_path, make(0, 3), replace(PLAN, verdict=VerdictMode.MODEL))
+    before = kept(tmp_path)
+    assert (before.claims, len(before.answer.judged)) == ((), 3)
+    ended = resume(before.id, model=make(1, 9), journal=tmp_path / "journal.sqlite")
+    assert (len(asked[0]), len(asked[1])) == (3, 1)
+    assert [claim.judge for claim in ended.claims] == ["scripted", "scripted"]
+    assert all((claim.score or 0) > 0.9 for claim in ended.claims) is has_odds
+    assert (ended.usage.calls, ended.answer.judged, kept(tmp_path).answer.judged) == (before.usage.calls + 1, {}, {})
+
+
 def test_a_placeholder_of_the_document_stands_in_the_answer_as_in_the_document() -> None:
     document = TextDocument("Set PARCELHUB_FLAG_<NAME>, then run: cmd <FILE> </section>.")
     model = ScriptedModel(lambda _messages: "\\boxed{PARCELHUB_FLAG_‹NAME>, then `cmd ‹FILE> ‹/section>`, ‹OTHER>}")

@@ -9,12 +9,14 @@ from bookwheel.claims import WORDS, Verdict
 from bookwheel.companions import accompany, load_verdict_calibration
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import Rejected
+from bookwheel.journal import Journal
 from bookwheel.models.base import count_messages
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan, VerdictMode
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.trial import estimate_trial
 from bookwheel.reading.ways.registry import estimate_cost
+from bookwheel.session import find_way
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import DocumentInfo, Status
 from bookwheel.verdict.probes import load_probes
@@ -68,6 +70,33 @@ def test_a_model_that_tells_right_from_wrong_judges_and_is_not_asked_again(file)
     made = load_verdict_calibration("reader", file)
     assert (made.precision, made.recall, made.beats_words) == (1.0, 1.0, True)
     assert reader.read().claims[0].judge == "reader"
+    assert reader.asked == len(PROBES)
+
+
+def test_after_an_interrupt_a_trial_asks_only_what_nobody_has_answered(file, tmp_path):
+    def interrupt(probe):
+        if reader.asked == 12:
+            running[0].cancel()
+        return tell(probe)
+
+    async def read_kept(journal, old=None):
+        running[:] = [asyncio.current_task()]
+        model, document = accompany(reader.model), journal.keep(TextDocument(TEXT))
+        reading = old or new_reading(document.info, "Who keeps the lamp?", model, PLAN)
+        if not old:
+            journal.begin(reading)
+        way = find_way(reading)
+        return await run_reading(reading, document, model, journal=journal, way=way)
+
+    reader, running = Reader(interrupt), []
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(read_kept(journal))
+        assert 12 <= reader.asked < len(PROBES)
+        assert not file.exists()
+        reader._judge = tell
+        ended = asyncio.run(read_kept(journal, journal.reading("last")))
+    assert ended.claims[0].judge == "reader"
     assert reader.asked == len(PROBES)
 
 

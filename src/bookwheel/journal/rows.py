@@ -162,6 +162,8 @@ READINGS: Final = RowFormat(
 )
 FIXED_COLUMNS: Final = 8
 """The first columns of a reading, which do not change when it ends."""
+# The fields of an answer that most answers do not have.
+_RARE: Final = ("passage", "judged")
 
 
 def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
@@ -190,7 +192,7 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
     reply = answer.conversation.reply
     usage = [reply.usage.calls, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.seconds]
     turn = {"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage}
-    turn |= {"passage": answer.passage} if answer.passage else {}
+    turn |= {name: value for name in _RARE if (value := getattr(answer, name))}
     return READINGS.to_row(
         reading, answer=store_text(answer.text), answer_turn=to_json(turn), answer_record=pack_tokens(reply.tokens)
     )
@@ -212,6 +214,6 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
             text=load_text(column["answer"]),
             conversation=Conversation(messages=(), reply=reply),
             flags=tuple(map(Flag, turn["flags"])),
-            passage=turn.get("passage", ""),
+            **{name: turn[name] for name in _RARE if name in turn},
         )
     return READINGS.from_row(row, {"document": document, "steps": steps, "answer": answer})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from functools import partial
 from inspect import isawaitable
 from itertools import chain
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from bookwheel.claims import Verdict, doubt
 from bookwheel.errors import (
@@ -43,7 +43,7 @@ from bookwheel.reading.loop import Way
 from bookwheel.reading.pictures import SeeingModel, judge_by_sight, see_pictures
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.token_scale import ScaledModel
-from bookwheel.reading.verdicts import choose_judge, judge
+from bookwheel.reading.verdicts import RememberingJudge, choose_judge, judge
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.text.lexicon import language_of
@@ -251,10 +251,14 @@ class _Run:
         """Compute the verdict on the answer; of claims that no words bear out, say by which pictures it was written."""
         # How many rows a table has is no statement of the document.
         if self.answer and find_spec(self._reading.way).is_general:
-            model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
+            model: Model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
+            # One that is judged again keeps the verdicts that it has until it has others.
+            if not is_strict:
+                model = RememberingJudge(model, self.answer.judged, self._keep_judged)
             values = self.answer.text, self._reading.question, self.steps, document
             plan = self._reading.plan
             self.evidence, self.claims = await judge(*values, plan=plan, model=model, is_strict=is_strict)
+            self.answer = replace(self.answer, judged={})
             # Who copied it was not sure; a model that was asked about it later knows better.
             if Flag.UNSURE in self.answer.flags and not is_strict:
                 self.claims = doubt(self.claims)
@@ -266,6 +270,11 @@ class _Run:
             shown = seeing.list_pictures(self.steps[-1].after.text) if is_stored and self.steps else ()
             found = self.evidence, self.claims, seeing.seen or shown, document
             self.evidence, self.claims = await asyncio.to_thread(judge_by_sight, *found)
+
+    async def _keep_judged(self, judged: Mapping[str, Any]) -> None:
+        if self.answer and self._journal:
+            self.answer = replace(self.answer, judged=judged)
+            await self._journal.end(self._stand(Status.READING))
 
     async def _consume(self, events: AsyncGenerator[Step | Answer], document: Document, model: ScaledModel) -> None:
         """Store and show every event before asking for the next."""

@@ -8,16 +8,17 @@ words. A model that only quotes, as the built-in one, is left at the measure: it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from bookwheel.claims import Claim, Evidence
 from bookwheel.errors import InputError
 from bookwheel.models.accompanied import find_companions
-from bookwheel.models.base import Model, find_endpoint
-from bookwheel.plan import Plan, VerdictMode
+from bookwheel.models.base import Judgement, Model, ModelWrapper, find_endpoint
+from bookwheel.plan import Plan, Sampling, VerdictMode
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.model_judge import (
     MOST_JUDGED,
@@ -30,7 +31,7 @@ from bookwheel.reading.model_judge import (
 )
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.trial import estimate_trial, hold_trial
-from bookwheel.types import Document, Step
+from bookwheel.types import Document, Message, Reply, Step
 from bookwheel.verdict.judge import judge_answer
 
 # Characters. A thread costs more than the measure on a short document, whose pass takes a few milliseconds.
@@ -94,6 +95,42 @@ async def settle_judge(question: str, model: Model, plan: Plan) -> ModelJudge | 
     if choice.needs_trial and await hold_trial(model, plan):
         choice = choose_judge(question, model, plan)
     return choice.judge
+
+
+class RememberingJudge(ModelWrapper):
+    """A model whose judgements are kept as they come, so that none is paid for again after a kill."""
+
+    def __init__(self, model: Model, known: Mapping[str, Any], keep: Callable[[Mapping[str, Any]], Awaitable[None]]):
+        """Begin with the replies that are known; `keep` returns when all of them are durable."""
+        super().__init__(model)
+        self._known = dict(known)
+        self._keep = keep
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        key = self._digest("reply", messages)
+        if key in self._known:
+            return Reply(text=self._known[key])
+        reply = await super().reply(messages, limit=limit, sampling=sampling)
+        await self._note(key, reply.text)
+        return reply
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        key = self._digest("judge", messages)
+        if key in self._known:
+            return Judgement(options=tuple(options), logprobs=tuple(self._known[key]))
+        judgement = await super().judge(messages, options)
+        await self._note(key, judgement.logprobs)
+        return judgement
+
+    def _digest(self, kind: str, messages: Sequence[Message]) -> str:
+        import hashlib  # brings OpenSSL, which readings by words do without
+
+        content = json.dumps([self.name, kind, *((message.role, message.content) for message in messages)])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    async def _note(self, key: str, said: Any) -> None:
+        self._known[key] = said
+        await self._keep(dict(self._known))
 
 
 def list_judge_calls(given: CostInputs) -> list[CallCost]:

@@ -85,6 +85,8 @@ def test_a_fork_has_the_edited_memory_and_leaves_the_old_reading(journal):
     resumed = asyncio.run(read_to_end(journal, kept, journal.document_of(kept.id), ScriptedModel(keyword_reader)))
     assert resumed.steps[2].before == memory
     assert [done.chunk.end for done in resumed.steps] == [done.chunk.end for done in old.steps]
+    # The calls of the two steps that it took over were the old one's.
+    assert resumed.usage.calls == old.usage.calls - 2
     for step_number in (-1, len(old.steps)):
         with pytest.raises(JournalError, match="no step"):
             journal.fork(old.id, step_number, memory)

@@ -320,7 +320,8 @@ class Journal:
             claims=(),
             error="",
             error_kind="",
-            usage=sum((step.conversation.reply.usage for step in steps), Usage()),
+            # What the steps cost was paid for the old one.
+            usage=Usage(),
             created=_now(),
         )
         address = self.address_of(old.id)

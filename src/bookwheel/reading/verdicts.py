@@ -100,7 +100,9 @@ async def settle_judge(question: str, model: Model, plan: Plan) -> ModelJudge | 
 class RememberingJudge(ModelWrapper):
     """A model whose judgements are kept as they come, so that none is paid for again after a kill."""
 
-    def __init__(self, model: Model, known: Mapping[str, Any], keep: Callable[[Mapping[str, Any]], Awaitable[None]]):
+    def __init__(
+        self, model: Model, known: Mapping[str, Any], keep: Callable[[Mapping[str, Any]], Awaitable[None]]
+    ) -> None:
         """Begin with the replies that are known; `keep` returns when all of them are durable."""
         super().__init__(model)
         self._known = dict(known)

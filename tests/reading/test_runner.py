@@ -156,15 +156,30 @@ def test_a_ways_refusal_is_kept_and_raised(tmp_path: Path) -> None:
     assert (kept(tmp_path).status, kept(tmp_path).error) == (Status.FAILED, "too long for this way")
 
 
-def test_what_nobody_foresaw_is_kept_and_told_in_our_words_and_the_reading_goes_on(tmp_path: Path) -> None:
-    def break_at_second(event: object) -> None:
-        if isinstance(event, Step) and event.chunk.index == 1:
-            raise MemoryError
+def test_what_nobody_foresaw_is_kept_and_told_in_our_words_and_the_reading_goes_on(tmp_path: Path, monkeypatch) -> None:
+    add_step = Journal.add_step
 
+    async def break_at_third(self: Journal, reading_id: str, step: Step) -> None:
+        if step.chunk.index == 2:
+            raise MemoryError
+        await add_step(self, reading_id, step)
+
+    monkeypatch.setattr(Journal, "add_step", break_at_third)
     with pytest.raises(BrokenReading, match=r"nobody foresaw \(MemoryError in test_runner.py, line \d+\). Resume"):
-        read(tmp_path, ScriptedModel(keyword_reader), watch=break_at_second)
+        read(tmp_path, ScriptedModel(keyword_reader))
+    monkeypatch.undo()
     found = kept(tmp_path)
     assert (found.status, found.error_kind, len(found.steps)) == (Status.FAILED, "BrokenReading", 2)
+    assert read(tmp_path, ScriptedModel(keyword_reader), go_on="last").status is Status.ANSWERED
+
+
+def test_what_a_callers_own_watch_raises_is_theirs_and_the_reading_goes_on(tmp_path: Path) -> None:
+    def watch(event: object) -> None:
+        raise ValueError(event)
+
+    with pytest.raises(ValueError, match="Step"):
+        read(tmp_path, ScriptedModel(keyword_reader), watch=watch)
+    assert (len(kept(tmp_path).steps), kept(tmp_path).error) == (1, "")
     assert read(tmp_path, ScriptedModel(keyword_reader), go_on="last").status is Status.ANSWERED
 
 

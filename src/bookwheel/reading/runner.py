@@ -132,7 +132,7 @@ async def run_reading(
         raise
     except Exception as fault:
         if fault is run.unshown:
-            # Whoever watches may be a pipe that was closed, or a full disk: that is told where it is known.
+            # A watch of the caller's, or a pipe that was closed: that is told where it is known.
             raise
         broken = BrokenReading(_describe_break(fault))
         await run.end(Status.FAILED, broken)
@@ -209,7 +209,7 @@ class _Run:
         self.answer = reading.answer
         self.evidence = reading.evidence
         self.claims = reading.claims
-        self.unshown: OSError | None = None
+        self.unshown: Exception | None = None
         """What kept an event from whoever watches."""
         self._reading = reading
         self._journal = journal
@@ -310,7 +310,7 @@ class _Run:
     def _note_unshown(self) -> Iterator[None]:
         try:
             yield
-        except OSError as fault:
+        except Exception as fault:
             self.unshown = fault
             raise
 

@@ -10,6 +10,7 @@ from bookwheel.companions import (
     UserCompanions,
     VerdictCalibration,
     accompany,
+    calibration_path,
     load_calibration,
     store_calibration,
 )
@@ -52,6 +53,12 @@ def test_a_damaged_file_is_named(tmp_path, content):
     path.write_text(content)
     with pytest.raises(InputError, match=r"calibrations\.json"):
         load_calibration("m", path)
+
+
+def test_calibrations_lie_beside_the_journal(monkeypatch):
+    monkeypatch.delenv("BOOKWHEEL_CALIBRATIONS", raising=False)
+    monkeypatch.setenv("BOOKWHEEL_JOURNAL", "/elsewhere/j.sqlite")
+    assert str(calibration_path()) == "/elsewhere/calibrations.json"
 
 
 def test_the_plans_gate_outranks_the_models_and_that_the_calibration(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 from bookwheel.configuration import Connection, load_configuration
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
+from bookwheel.journal.files import journal_path
 from bookwheel.models.accompanied import AccompaniedModel, Companions, VerdictCalibration
 from bookwheel.models.base import EMBEDDINGS_VARIABLE, Model
 from bookwheel.models.embeddings import ServerEmbedder
@@ -61,11 +62,9 @@ class Calibration:
 
 
 def calibration_path() -> Path:
-    """Return $BOOKWHEEL_CALIBRATIONS, or calibrations.json in the user's data folder."""
-    if named := os.environ.get(CALIBRATIONS_VARIABLE):
-        return Path(named).expanduser()
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "bookwheel" / "calibrations.json"
+    """Return $BOOKWHEEL_CALIBRATIONS, or calibrations.json beside the journal."""
+    named = os.environ.get(CALIBRATIONS_VARIABLE)
+    return Path(named).expanduser() if named else journal_path().with_name("calibrations.json")
 
 
 def load_calibration(model: str, path: Path | None = None) -> Calibration | None:

@@ -11,6 +11,7 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import Rejected
 from bookwheel.journal import Journal
 from bookwheel.models.base import count_messages
+from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan, VerdictMode
 from bookwheel.reading.runner import new_reading, run_reading
@@ -40,7 +41,7 @@ class Reader:
         self.asked = 0
         self._judge = judge
         self.model = ScriptedModel(self.reply, name="reader")
-        self.model.endpoint = "http://reader/v1"
+        self.model.endpoint = Endpoint.resolve("http://reader/v1")
 
     def reply(self, messages):
         text = messages[-1].content
@@ -67,7 +68,7 @@ def test_a_model_that_tells_right_from_wrong_judges_and_is_not_asked_again(file)
     ended = reader.read()
     assert [claim.judge for claim in ended.claims] == ["reader"]
     assert reader.asked == len(PROBES)
-    made = load_verdict_calibration("reader", file)
+    made = load_verdict_calibration("reader at http://reader/v1", file)
     assert (made.precision, made.recall, made.beats_words) == (1.0, 1.0, True)
     assert reader.read().claims[0].judge == "reader"
     assert reader.asked == len(PROBES)
@@ -100,6 +101,13 @@ def test_after_an_interrupt_a_trial_asks_only_what_nobody_has_answered(file, tmp
     assert reader.asked == len(PROBES)
 
 
+def test_a_model_of_that_name_at_another_address_is_tried_by_itself(file):
+    assert Reader(tell).read().claims[0].judge == "reader"
+    other = Reader(lambda _: "Yes")
+    other.model.endpoint = Endpoint.resolve("http://elsewhere/v1")
+    assert (other.read().claims[0].judge, other.asked) == (WORDS, len(PROBES))
+
+
 def test_of_readings_side_by_side_one_holds_the_trial(file):
     reader = Reader(tell)
     model = accompany(reader.model)
@@ -120,7 +128,7 @@ def test_a_model_that_does_not_leaves_the_verdict_to_the_words(file, judge):
     assert {claim.judge for claim in reader.read().claims} == {WORDS}
     assert {claim.judge for claim in reader.read().claims} == {WORDS}
     assert reader.asked == len(PROBES)
-    assert not load_verdict_calibration("reader", file).beats_words
+    assert not load_verdict_calibration("reader at http://reader/v1", file).beats_words
 
 
 def test_one_wrong_answer_may_be_taken_and_three_may_not(file):
@@ -168,7 +176,7 @@ def test_a_trial_is_held_within_a_budget_that_has_room(file):
 def test_a_trial_takes_no_more_than_it_is_estimated_at(file):
     prompts, reader = [], Reader(tell)
     reader.model = ScriptedModel(lambda messages: prompts.append(messages) or reader.reply(messages), name="reader")
-    reader.model.endpoint = "http://reader/v1"
+    reader.model.endpoint = Endpoint.resolve("http://reader/v1")
     reader.read()
     asked = [one for one in prompts if any(f"\n{probe.answer}\n" in one[-1].content for probe in PROBES)]
     cost = estimate_trial(reader.model)
@@ -217,7 +225,7 @@ def test_the_probes_have_nothing_of_what_else_is_asked(file):
         return whole(messages)
 
     reader.model = ScriptedModel(listen, name="reader")
-    reader.model.endpoint = "http://reader/v1"
+    reader.model.endpoint = Endpoint.resolve("http://reader/v1")
     reader.read(replace(PLAN, earlier="user: Who is the deputy of Zacharias?\n\nassistant: Nobody knows."))
     asked = [text for text in prompts if any(f"\n{one.answer}\n" in text for one in PROBES)]
     assert len(asked) == len(PROBES)

@@ -8,7 +8,7 @@ from typing import Final
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.accompanied import VerdictCalibration, find_companions
-from bookwheel.models.base import Model, find_wrapper
+from bookwheel.models.base import Model, find_endpoint, find_wrapper
 from bookwheel.plan import Plan
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.estimate import CallCost
@@ -26,9 +26,15 @@ _TRIAL_TOKENS: Final = 11_100
 """Those of all its prompts, without what the model's chat template adds, as unknown tokenizers are estimated."""
 
 
+def name_tried(model: Model) -> str:
+    """Return the name that a trial is kept by: at another address, another model may have the same one."""
+    endpoint = find_endpoint(model)
+    return model.name if endpoint is None else f"{model.name} at {endpoint.url}"
+
+
 async def hold_trial(model: Model, plan: Plan) -> bool:
     """Try a model, and keep what its verdicts are worth. Return False where it is not the time, or the trial failed."""
-    companions, name = find_companions(model), model.name
+    companions, name = find_companions(model), name_tried(model)
     here = asyncio.get_running_loop()
     if name in companions.on_trial:
         # Questions that are asked together wait for the trial that the first of them began.
@@ -86,7 +92,7 @@ async def _try(model: Model, plan: Plan) -> VerdictCalibration:
     taken = [task.result() for task in tasks]
     right = sum(one.is_right for one, is_in in zip(probes, taken, strict=True) if is_in)
     return VerdictCalibration(
-        model=model.name,
+        model=name_tried(model),
         threshold=THRESHOLD,
         precision=right / sum(taken) if any(taken) else 0.0,
         recall=right / sum(one.is_right for one in probes),

@@ -30,7 +30,7 @@ from bookwheel.reading.model_judge import (
     make_judge,
 )
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.trial import estimate_trial, hold_trial
+from bookwheel.reading.trial import estimate_trial, hold_trial, name_tried
 from bookwheel.types import Document, Message, Reply, Step
 from bookwheel.verdict.judge import judge_answer
 
@@ -77,7 +77,8 @@ def choose_judge(question: str, model: Model, plan: Plan) -> JudgeChoice:
     if not (is_auto or plan.verdict == VerdictMode.MODEL) or prompts_for(plan, question).quotes:
         return JudgeChoice()
     try:
-        measured = find_companions(model).find_verdicts(model.name)
+        find = find_companions(model).find_verdicts
+        measured = find(model.name) or find(name_tried(model))
     except InputError:
         # Of a damaged file nobody asked for anything: the words judge, as where nothing was measured.
         if is_auto:

@@ -1,4 +1,4 @@
-"""`bookwheel ask`: what it takes, in which order things happen, the clipboard."""
+"""`bookwheel ask`: what it takes, in which order things happen."""
 
 from __future__ import annotations
 
@@ -276,31 +276,6 @@ def test_a_passage_that_was_not_read_names_no_step(flags, named):
     ]
     evidence, _ = judge_answer(ANSWER, QUESTION, steps, TextDocument(TEXT))
     assert [piece.step for piece in evidence] == [named]
-
-
-@pytest.fixture
-def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program that stands for the desktop's, and the file that it copies to."""
-    folder, copied = tmp_path / "bin", tmp_path / "copied"
-    folder.mkdir()
-    program = folder / "wl-copy"
-    program.write_text(f"#!/bin/sh\ncat > {copied}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    return copied
-
-
-def test_the_answer_is_copied(ask, clipboard) -> None:
-    assert ask("--copy").code == 0
-    assert clipboard.read_text() == "The harbour master of Skarholm is Ada Quill."
-
-
-def test_without_a_clipboard_the_answer_is_printed_all_the_same(ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    result = ask("--copy")
-    assert result.code == 0
-    assert "Ada Quill" in result.out
-    assert "nothing to copy to" in result.err
 
 
 @pytest.mark.slow

@@ -20,18 +20,9 @@ from bookwheel.errors import InputError, JournalError, QuestionError, SourceErro
 if TYPE_CHECKING:
     from bookwheel.documents.opening import SourceDocument
     from bookwheel.session import Prepared, Session
-    from bookwheel.types import Reading
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
 _USAGE: Final = 'bookwheel ask FILE "QUESTION"'
-_CLIPBOARDS: Final = (
-    ("wl-copy",),
-    ("xclip", "-selection", "clipboard"),
-    ("xsel", "--clipboard", "--input"),
-    ("pbcopy",),
-    ("clip.exe",),
-)
-_CLIPBOARD_SECONDS: Final = 5
 
 
 @define_options("Question")
@@ -46,8 +37,6 @@ class QuestionOptions:
     "Another question about the same document, in a reading of its own beside the first; can be repeated."
     questions: Path | None = None
     "A file with such questions, one a line."
-    copy: bool = False
-    "Copy the answer to the clipboard too."
     schema: Path | None = None
     "A file with a JSON Schema; the answer is JSON that fits it."
     estimate: bool = False
@@ -120,10 +109,7 @@ async def ask(
             await begin_readings(session, prepared, output, only_estimate=asking.estimate)
             if asking.estimate:
                 return 0
-            code = await read_to_end(session, prepared, output)
-            if asking.copy:
-                _copy_answers([journal.reading(reading.id) for reading in prepared.readings])
-            return code
+            return await read_to_end(session, prepared, output)
 
 
 @contextmanager
@@ -219,37 +205,3 @@ async def begin_readings(session: Session, prepared: Prepared, output: OutputOpt
     print_estimate(cost, prepared, output, only=only_estimate)
     if not only_estimate:
         session.begin(prepared.readings)
-
-
-def _copy_answers(readings: Sequence[Reading]) -> None:
-    from bookwheel.cli.output import print_note
-    from bookwheel.text.sanitize import sanitize
-
-    answers = [sanitize(reading.answer.text) for reading in readings if reading.answer]
-    if answers and not copy_text("\n\n".join(answers)):
-        print_note("note: nothing to copy to: install wl-copy, xclip or xsel")
-
-
-def copy_text(text: str) -> bool:
-    """Copy the text, by a program or the terminal; return False where there is neither."""
-    import base64
-    import shutil
-    import subprocess
-
-    content = text.encode("utf-8", "replace")
-    for program, *options in _CLIPBOARDS:
-        if path := shutil.which(program):
-            try:
-                done = subprocess.run(  # noqa: S603 - a fixed list of programs
-                    [path, *options], input=content, capture_output=True, timeout=_CLIPBOARD_SECONDS, check=False
-                )
-            except (OSError, subprocess.TimeoutExpired):  # no display to copy to
-                continue
-            if done.returncode == 0:
-                return True
-    if not sys.stderr.isatty():
-        return False
-    # OSC 52: most terminals take it, also over SSH. Whether this one did cannot be asked.
-    sys.stderr.write(f"\x1b]52;c;{base64.b64encode(content).decode()}\x07")
-    sys.stderr.flush()
-    return True

@@ -279,7 +279,7 @@ def test_a_passage_that_was_not_read_names_no_step(flags, named):
 
 
 @pytest.mark.slow
-def test_questions_may_stand_in_a_file(ask, tmp_path: Path) -> None:
+def test_questions_may_stand_in_a_file(run, ask, book: Path, tmp_path: Path) -> None:
     file = tmp_path / "more.txt"
     file.write_text("What circles over the pier?\n\nWho writes down the wind?\n")
     readings = json.loads(ask("--questions", file, "--json").out)["readings"]
@@ -287,6 +287,8 @@ def test_questions_may_stand_in_a_file(ask, tmp_path: Path) -> None:
         "What circles over the pier?",
         "Who writes down the wind?",
     ]
+    alone = json.loads(run("ask", book, "--questions", file, "--model", "scripted", "--json").out)["readings"]
+    assert [reading["question"] for reading in alone] == [reading["question"] for reading in readings][1:]
     file.write_text("\n")
     assert ask("--questions", file).code == 2
 

@@ -36,6 +36,7 @@ def test_neither_key_nor_password_is_shown():
     assert "sk-secret" not in repr(endpoint)
     assert endpoint.display_url == "https://host:1/v1"
     assert endpoint.hide_key("bad key sk-secret") == "bad key ***"
+    assert Endpoint.resolve("http://host/v1", key="x").hide_key("maximum context") == "maximum context"
 
 
 @pytest.mark.parametrize(

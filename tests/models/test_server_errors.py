@@ -44,7 +44,7 @@ def test_a_refused_key_is_not_repeated_and_not_shown(server, acts, model, status
     server.plays(acts.fault(status, f"Incorrect API key provided: {KEY}."))
     said = failure(acts, model, Refused)
     assert "Incorrect API key provided: ***" in said
-    assert "Check OPENAI_API_KEY" in said
+    assert "Check --api-key or OPENAI_API_KEY" in said
     assert len(server.asked) == 1
 
 

@@ -57,7 +57,7 @@ def test_the_last_box_counts_and_braces_may_be_nested():
             "By the lease: the deposit was 400 euros and the rent, to Dr. Quill, is 90.",
             "",
         ),
-        ("Found:\n1. \\boxed{Ada}\n2. from \\boxed{May}\nThat is all.", "1. Ada\n2. from May", "Found:\nThat is all."),
+        ("Found:\n1. \\boxed{Ada}\n2. from \\boxed{May}\nThat is all.", "1. Ada\n2. from May", "That is all."),
         ("\\boxed{Ada}\n\\boxed{Piet}\n\\boxed{Ada}", "Ada, Piet", ""),
         ("\\boxed{Ada}, not \\boxed{Piet}", "Ada, not Piet", ""),
         ("First \\boxed{9}, I thought. No: \\boxed{8}", "8", "First \\boxed{9}, I thought. No:"),
@@ -70,8 +70,8 @@ def test_several_boxes_of_one_sentence_or_list_are_one_answer(reply, meant, arou
 
 def test_what_stands_around_the_box_is_kept():
     reply = "85 × 48 = 4,080\n12 × 38 = 456\n\nTotal: $\\boxed{4{,}536}$."
-    assert find_around(reply) == "85 × 48 = 4,080\n12 × 38 = 456\n\nTotal:"
-    assert find_around(r"Both: (\boxed{4}, \boxed{5}).") == "Both:"
+    assert find_around(reply) == "85 × 48 = 4,080\n12 × 38 = 456"
+    assert find_around(r"Both: (\boxed{4}, \boxed{5}).") == ""
     assert find_around(r"\boxed{4}") == find_around("4") == ""
 
 
@@ -116,3 +116,17 @@ def test_a_style_within_a_style_is_undressed():
         r"about 4 to \unknown{5} crates",
         False,
     )
+
+
+@pytest.mark.parametrize(
+    ("reply", "working"),
+    [
+        ("After the endorsements:\n\n\\boxed{- fire\n- flood}", ""),
+        ("**答案**\n\n\\boxed{何晓岚}", ""),
+        ("好的，根据记忆，指标已经更正：\n\\boxed{58 dB}", ""),
+        ("85 times 48 is 4,080, so:\n\\boxed{4,080}", "85 times 48 is 4,080, so:"),
+        ("The first note is void.\n\\boxed{40}", "The first note is void."),
+    ],
+)
+def test_a_line_that_only_leads_an_answer_in_is_no_working(reply, working):
+    assert find_around(reply) == working

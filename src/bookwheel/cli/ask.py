@@ -57,9 +57,12 @@ class QuestionOptions:
             sources = _find_sources(words, question)
         elif self.fill:
             raise InputError("--fill needs a template: --template NAME")
+        elif words and (self.question or self.questions) and _is_path(words[-1]):
+            sources, question = list(words), ""
         else:
             sources, question = split_words(words)
-        return sources, [question, *self.question, *(read_questions(self.questions) if self.questions else ())]
+        asked = [*self.question, *(read_questions(self.questions) if self.questions else ())]
+        return sources, asked if asked and not question else [question, *asked]
 
 
 async def ask(

@@ -32,7 +32,7 @@ _ANSWER_NOTES: Final[Mapping[str, str]] = {
     "truncated": "the answer was cut off at its token limit; raise --answer-tokens",
     "filtered": "the server's content filter cut off the answer",
     "no-answer": "the model gave no answer",
-    "cleaned": "special tokens were removed from the answer",
+    "cleaned": "what was thought aloud, or special tokens, was removed from the answer",
 }
 _MOST_GAPS: Final = 20
 _SIGN_STYLES: Final[Mapping[str, str]] = {"green": "green", "amber": "yellow", "red": "red", "grey": "dim"}

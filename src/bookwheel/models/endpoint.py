@@ -28,6 +28,8 @@ DEFAULT_TIMEOUT: Final = 600.0
 # A reply may take this many times the silence that is allowed within it, and a minute at least.
 _TIMEOUTS_PER_DEADLINE: Final = 3
 _SHORTEST_DEADLINE: Final = 60.0
+# Letters of a key. What is shorter, as local servers are given, is no secret, and stands in many words.
+_LEAST_KEY: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ class Endpoint:
 
     def hide_key(self, text: str) -> str:
         """Mask the key in a text. Some servers quote it in their messages."""
-        return text.replace(self.key, "***") if self.key else text
+        return text.replace(self.key, "***") if self.key and len(self.key) >= _LEAST_KEY else text
 
     def open_client(self) -> Client:
         from bookwheel.models.client import Client

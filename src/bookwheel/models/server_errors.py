@@ -208,7 +208,7 @@ def _find_account_error(error: StatusError, endpoint: Endpoint, message: str) ->
     """Return the error of a wrong key or an empty account, if it is one."""
     status = error.status_code
     if status in _NO_KEY and not (status == HTTPStatus.FORBIDDEN and is_html(error.response.text)):
-        advice = "Check OPENAI_API_KEY." if endpoint.key else "It wants a key: set OPENAI_API_KEY."
+        advice = "Check --api-key or OPENAI_API_KEY." if endpoint.key else "It wants a key: set OPENAI_API_KEY."
         return Refused(f"{endpoint.display_url} refused the key (HTTP {status}): {message} {advice}")
     if status == HTTPStatus.PAYMENT_REQUIRED or "insufficient_quota" in (error.code, error.type):
         return QuotaUsedUp(

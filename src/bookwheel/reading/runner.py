@@ -138,7 +138,12 @@ async def run_reading(
         await run.end(Status.FAILED, broken)
         raise broken from fault
     if run.answer and not run.answer.text:
-        unanswered = EmptyReply("the model gave no answer, however often it was asked; resume asks again")
+        why = (
+            "the server's content filter stopped the answer; ask in other words, or another model"
+            if Flag.FILTERED in run.answer.flags
+            else "the model gave no answer, however often it was asked; resume asks again"
+        )
+        unanswered = EmptyReply(why)
         return await run.end(Status.FAILED, unanswered)
     return await run.conclude(document, patience or Patience())
 

@@ -54,6 +54,9 @@ _BREAK: Final = compile_late(r"(?:(?<![ \t])[ \t]++)?\\\\(?:\s+|$)")
 _ITEMS: Final = compile_late(r"(?:(?<!\s)\s++)?\\item\b[ \t]*")
 _FRAME: Final = compile_late(r"\\(?:begin|end)\{(?:itemize|enumerate|aligned|align\*?|gather\*?|cases|split)\}\s*")
 _BLANKS: Final = compile_late(r"(?<=\S) {2,}")
+_LEAD: Final = compile_late(
+    r"[*#_\s]*(?:[^\d\n]{0,80}[:：]|(?:the )?(?:final )?answer|(?:最终)?答案)[*_\s]*", re.IGNORECASE
+)
 _MATHS: Final = compile_late(r"\\[()]|\A\$([^$]+)\$\Z")
 
 
@@ -125,13 +128,17 @@ def _are_beside(text: str, boxes: Sequence[tuple[int, int, str]]) -> bool:
 
 
 def find_around(text: str) -> str:
-    """Return what a reply says beside its last box, such as how a number was worked out; empty without a box."""
+    """Return what a reply says beside its last box, such as how a number was worked out; empty without a box.
+
+    A line that only leads the answer in says nothing: "From the notes:", "**Answer**".
+    """
     boxes = list(list_boxes(text))
     if not boxes:
         return ""
     start, end, _ = _find_last(text, boxes)
     around = text[:start].rstrip().rstrip("$*(").rstrip(), text[end:].lstrip("$*).。 \n")
-    return "\n".join(filter(None, map(str.strip, around)))
+    lines = "\n".join(filter(None, map(str.strip, around))).splitlines()
+    return "\n".join(line for line in lines if not _LEAD.fullmatch(line)).strip()
 
 
 def _find_last(text: str, boxes: Sequence[tuple[int, int, str]]) -> tuple[int, int, int]:

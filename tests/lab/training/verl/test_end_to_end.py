@@ -107,8 +107,7 @@ def test_neither_lengths_nor_failed_readings_change_the_number_of_optimizer_step
 
 def test_two_nodes_train_one_policy_and_read_once_what_rows_share(bed):
     out = bed.folder / "two"
-    # The reference shares too.
-    train = make_train(bed, steps=2, checkpoint_every=2, loss={"kl": 1e-3})
+    train = make_train(bed, steps=2, checkpoint_every=2)
     with start_cluster(2) as address:
         two = Bed(folder=bed.folder, address=address)
         two.run(two.write("two", train, nodes=2, layout="question-section"), out)

@@ -51,11 +51,29 @@ def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_goes_on(whole, t
     assert records(folder) == records(whole.folder)
 
 
-def test_a_run_with_no_whole_checkpoint_is_not_resumed(whole, tmp_path):
+def test_where_all_others_are_damaged_the_best_goes_on_and_what_it_writes_stays(whole, tmp_path, monkeypatch, caplog):
     folder = finished(whole, tmp_path / "run")
     for place in (folder / "checkpoints").glob("step-*"):
         (place / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(CheckpointError, match="no checkpoint"):
+    # Of a policy that was best at the end of its warm start.
+    early = tmp_path / "early"
+    killed_run.launch(early, records=6)
+    shutil.rmtree(folder / "checkpoints" / "best")
+    shutil.copytree(early / "checkpoints" / "best", folder / "checkpoints" / "best")
+    resumed = killed_run.trainer(folder)
+    kept = []
+    monkeypatch.setattr(resumed, "_observe", lambda _: kept.append([*(folder / "checkpoints").glob("step-000004")]))
+    resumed.train(resume=True)
+    assert caplog.text.count("is damaged") == 2
+    assert any(kept), "its first checkpoint was removed for newer ones, which are damaged"
+    assert records(folder) == records(whole.folder)
+
+
+def test_a_run_with_no_whole_checkpoint_is_neither_resumed_nor_told_to_begin(whole, tmp_path):
+    folder = finished(whole, tmp_path / "run")
+    for place in (folder / "checkpoints").iterdir():
+        (place / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"no checkpoint that is whole: .* another folder"):
         killed_run.trainer(folder).train(resume=True)
 
 

@@ -8,7 +8,7 @@
 
 Shards are loaded by any number of ranks. A checkpoint is written to a temporary folder and renamed when all of it is on
 the disk, so a kill or a full disk leaves the one before; where the newest is damaged, a run goes on from the one before
-it. `progress.json` holds the settings; a checkpoint of other settings is refused.
+it, at last from the best. `progress.json` holds the settings; a checkpoint of other settings is refused.
 """
 
 import json
@@ -107,6 +107,10 @@ class TrainingFolder:
         """Return the newest checkpoint that is whole."""
         # One rank reads the files; the others take its choice.
         (name,) = ranks.gather([self._find_whole()] if ranks.rank() == 0 else [])
+        if name is None and find_newest(self._checkpoints):
+            raise CheckpointError(
+                f"{self.path} has no checkpoint that is whole: bring back a copy of one, or begin in another folder"
+            )
         if name is None:
             raise CheckpointError(
                 f"{self.path} holds no checkpoint to resume from: leave --resume out to begin, or write --auto-resume"
@@ -115,11 +119,15 @@ class TrainingFolder:
 
     def _find_whole(self) -> str | None:
         restore_folders(self._checkpoints)
-        for place in sorted(self._checkpoints.glob("step-*"), reverse=True):
+        places = sorted(self._checkpoints.glob("step-*"), reverse=True)
+        # Older than they are at most times; a sharded run's cannot be gone on from.
+        if (best := self._checkpoints / "best" / "optimizer.pt").exists():
+            places.append(best.parent)
+        for place in places:
             damage = find_damage(place)
             if not damage:
                 return place.name
-            _log.warning("the checkpoint %s is damaged: %s. The run goes on from the one before", place, damage)
+            _log.warning("the checkpoint %s is damaged: %s. The run goes on from one before it", place, damage)
         return None
 
     def load(self, place: Path, policy: Policy, optimizer: PolicyOptimizer, progress: TrainingProgress) -> None:
@@ -129,6 +137,10 @@ class TrainingFolder:
         if self._config.needs_reference and progress.warm_steps >= 0:
             self._load_reference(policy)
         if ranks.rank() == 0:
+            for later in self._checkpoints.glob("step-*"):
+                # Damaged: new checkpoints would be the older ones beside it, and not be kept.
+                if later.name > f"step-{progress.step:06d}":
+                    shutil.rmtree(later)
             kept = self.metrics.truncate(progress.metrics_lines)
             if kept < progress.metrics_lines:
                 _log.warning("%s/metrics.jsonl lost its last %d records", self.path, progress.metrics_lines - kept)

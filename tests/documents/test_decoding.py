@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bookwheel.documents import decoding
-from bookwheel.documents.decoding import BLOCK, decode, decode_bytes
+from bookwheel.documents.decoding import BLOCK, decode, decode_bytes, guess_encoding
 from bookwheel.documents.sources import SourceWarnings
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。河水太浅，轮子转不动，他们只好把麦子运到下游去。\n" * 6
@@ -44,6 +44,11 @@ def test_a_text_in_any_common_encoding_is_read_as_it_was_written(text, encoding)
 )
 def test_a_few_words_are_read_in_the_encoding_most_met(text, encoding):
     assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
+
+
+def test_a_small_sheet_with_umlauts_and_a_sign_of_money_is_what_most_programs_write():
+    text = "Rechnungen Büro;;\n;;\nNr;Lieferant;Betrag €\n1;Müller & Söhne;1.234,50\n2;Österle;99,00\nSumme;;1.333,50\n"
+    assert guess_encoding(text.encode("cp1252")) == "cp1252"
 
 
 def test_a_chat_with_many_signs_that_are_no_letters_is_chinese_still():

@@ -302,7 +302,10 @@ def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
                 break
             matches.extend(from_bytes(sample[: len(sample) - cut], enable_fallback=False, **known))
         if matches:
-            return _choose_match(sorted(matches), western=_is_western(sample))
+            found = _choose_match(sorted(matches), western=_is_western(sample))
+            # Where both say the same it is what most programs write.
+            is_common = _can_decode(sample, "cp1252") and sample.decode("cp1252") == sample.decode(found, "replace")
+            return "cp1252" if is_common else found
     return "gb18030" if _is_chinese(sample) and _can_decode(sample, "gb18030") else ""
 
 
@@ -324,7 +327,8 @@ def _choose_match(matches: list[CharsetMatch], *, western: bool) -> str:
     near = [
         m
         for m in matches
-        if m.chaos <= best.chaos + 0.02
+        # A few letters with accents among signs are more likely words.
+        if m.chaos <= best.chaos + (0.05 if western and _share_letters(m) > _share_letters(best) + 0.1 else 0.02)
         # What looks like no word at all, signs in the place of letters, looks like no language either.
         and (m.coherence >= best.coherence - 0.1 or _share_letters(m) > _share_letters(best) + 0.5)
     ]

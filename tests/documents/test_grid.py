@@ -326,3 +326,18 @@ def test_many_rows_of_one_cell_with_a_label_are_rows_of_a_log_and_no_notes() -> 
     log = [["line", "code", "host"], *([f"ERROR: disk {disk} full", "", ""] for disk in range(20))]
     lines = [*format_rows(log)]
     assert lines[2:] == [f"| ERROR: disk {disk} full |  |  |" for disk in range(20)]
+
+
+def test_titles_above_the_names_of_columns_are_lines_of_their_own_and_no_rows():
+    rows = [
+        ["The co-operative"],
+        [],
+        ["Bid of 24 October"],
+        [],
+        ["Item", "Quantity", "Net"],
+        ["Pages", "46500", "16740"],
+    ]
+    rows += [["Plans", "1100", "330"], ["Total", "", "17070"]]
+    lines = [*filter(None, format_rows(rows))]
+    assert lines[:4] == ["The co-operative", "Bid of 24 October", "| Item | Quantity | Net |", "| --- | --- | --- |"]
+    assert not any("co-operative" in line for line in lines[1:])

@@ -78,6 +78,7 @@ def format_rows(
     notes = _take_notes(squared) if is_marked is None else []
     spans += _guess_spans(squared[:_SAMPLE]) if is_marked is None else []
     above, below = list[str](), list[str]()
+    shown = squared if spans or notes else table
     if spans:
         # A title is a cell over several columns that is all that stands in its row, from the first column on.
         wide = (span for span in spans if span.column == 0 and span.width > 1)
@@ -87,9 +88,9 @@ def format_rows(
         if _clear_covered(squared, spans):
             guess(COVERED)
         names = [] if is_marked is False else _find_names(squared, spans, most_names)
-        squared = [*_fill_spans(squared, spans, names, guess)]
+        shown = [*_fill_spans(squared, spans, names, guess)]
     yield from chain.from_iterable((line, "") for line in chain(above, notes))
-    if found := [row for row in (squared if spans or notes else table) if any(row)]:
+    if found := [row for row in shown if any(row)]:
         head = has_header(found[:_SAMPLE]) if is_marked is None else is_marked
         if head is None:
             guess(GUESSED)

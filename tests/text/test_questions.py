@@ -20,6 +20,7 @@ from bookwheel.text.questions import Style, asks_for_all, asks_for_list, can_ans
         ("Did more people vote for May or June?", Style.SPAN),
         ("专项资金批下来没有?", Style.POLAR),
         ("他吃了没", Style.POLAR),
+        ("报价含不含消防？", Style.POLAR),
         ("为什么没有？", Style.SENTENCE),
         ("谁没有签字", Style.SPAN),
         ("Why is it open?", Style.SENTENCE),

@@ -56,7 +56,7 @@ POINTERS: Final = words("he her him his it its she that their them these they th
 _CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
 _POLAR: Final = compile_late(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
-    r"吗[？?]?\s*$|是否|能不能|可不可以|有没有|会不会|要不要|"
+    r"吗[？?]?\s*$|是否|([\u4e00-\u9fff])[不没]\1|"
     r"^(?!.*(?:什么|哪|谁|几|多少|怎|何|啥)).*没有?[？?]?\s*$",
     re.IGNORECASE,
 )

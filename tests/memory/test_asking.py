@@ -15,7 +15,7 @@ from bookwheel.memory.answers import MemoryAnswer, judge_words
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
-from bookwheel.memory.passages import MemoryPassage, PassageDocument, leave_out_titles
+from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, leave_out_titles
 from bookwheel.memory.text_index import rank_passages
 from bookwheel.models.scripted import keyword_reader
 
@@ -194,6 +194,7 @@ def test_only_the_title_of_a_mail_is_left_out():
         assert cut(other) == other
 
 
+ANSWER = MemoryAnswer(question="?", answer="", origin="", version=1, verdict=None)
 NOT_FOUND, PARTLY, QUOTED = Verdict.NOT_FOUND, Verdict.PARTLY, Verdict.QUOTED
 
 
@@ -226,3 +227,14 @@ def test_notes_that_say_more_do_not_replace_what_a_judge_bears_out_where_it_does
     own, theirs = answer("Half past five, with the piano.", PARTLY), answer("Half past five.", Verdict.SUPPORTED)
     assert asking._knows_more(own, theirs) is (judge == WORDS)
     assert asking._knows_more(replace(own, claims=theirs.claims), theirs)
+
+
+@pytest.mark.parametrize(("day", "fit", "is_noted"), [(3, Fit.YES, True), (3, Fit.NO, False), (1, Fit.YES, False)])
+def test_a_line_by_hand_that_is_newer_and_answers_goes_before_the_texts(day, fit, is_noted):
+    def answer(text, verdict, day, fit):
+        claim = Claim(text=text, verdict=verdict, evidence=(0,), judge="a-model", answers=fit)
+        quote = DatedQuote(quote=text, source="", at=f"2026-01-0{day}T00:00:00+00:00", start=0, end=9)
+        return replace(ANSWER, answer=text, verdict=verdict, answers=fit, claims=(claim,), evidence=(quote,))
+
+    own = answer("On 18 July.", Verdict.BY_HAND, day, fit)
+    assert asking._knows_more(own, answer("On 11 July.", QUOTED, 2, Fit.YES)) is is_noted

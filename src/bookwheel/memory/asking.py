@@ -157,14 +157,14 @@ def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
     """
     if noted.newer:
         return False
+    answers_as_well = _FITS.index(noted.answers) >= _FITS.index(found.answers)
     is_by_hand = any(one.verdict is Verdict.BY_HAND for one in noted.claims) and all(map(_is_trusted, noted.claims))
-    if is_by_hand and found.evidence and _find_newest(noted) > _find_newest(found):
+    if is_by_hand and answers_as_well and found.evidence and _find_newest(noted) > _find_newest(found):
         return True
     if says_more(noted.answer, found.answer):
         return found.verdict not in BORNE_OUT or all(map(_is_trusted, noted.claims))
     known, unproved = {*BORNE_OUT, Verdict.PARTLY, Verdict.BY_HAND}, {Verdict.NOT_FOUND, Verdict.PARTLY}
     is_as_sure = noted.verdict in known or noted.verdict is found.verdict
-    answers_as_well = _FITS.index(noted.answers) >= _FITS.index(found.answers)
     return found.verdict in unproved and is_as_sure and answers_as_well
 
 

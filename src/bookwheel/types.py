@@ -301,7 +301,7 @@ class Reading:
     claims: tuple[Claim, ...] = ()
     """The sentences of the answer, each with its verdict."""
     error: str = ""
-    """The reason it failed or stopped, in a sentence; else empty."""
+    """The reason it failed or stopped, or its answer was not judged to its end, in a sentence; else empty."""
     error_kind: str = ""
     """The class of that error in `bookwheel.errors`; empty where there was none."""
     parent: str = ""

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from bookwheel import resume
-from bookwheel.claims import Sign
+from bookwheel.claims import Sign, Verdict
 from bookwheel.documents.opening import TextDocument
-from bookwheel.errors import BrokenReading, Overloaded, PlanError, Refused
+from bookwheel.errors import BrokenReading, BudgetReached, Overloaded, PlanError, Refused
 from bookwheel.flags import Flag
 from bookwheel.journal import Journal
 from bookwheel.models.patience import Patience
@@ -21,6 +21,7 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan, VerdictMode
 from bookwheel.reading import loop, runner
 from bookwheel.types import Answer, DocumentInfo, Message, Reading, Status, Step
+from bookwheel.views.verdicts import list_cautions
 
 TEXT = (
     "Gulls circle over the pier all day. " * 80 + "The harbour master of Skarholm is Ada Quill. " + "Rain fell. " * 200
@@ -304,6 +305,29 @@ def test_what_a_judge_replied_before_a_kill_is_not_asked_again(tmp_path: Path, h
     assert [claim.judge for claim in ended.claims] == ["scripted", "scripted"]
     assert all((claim.score or 0) > 0.9 for claim in ended.claims) is has_odds
     assert (ended.usage.calls, ended.answer.judged, kept(tmp_path).answer.judged) == (before.usage.calls + 1, {}, {})
+
+
+@pytest.mark.parametrize("failure", [BudgetReached("stopped at 90 tokens"), Refused("stopped at 90 tokens")])
+def test_what_ends_the_judging_is_kept_and_told_in_a_note(tmp_path: Path, failure: Exception) -> None:
+    judged: list[str] = []
+
+    def reply(messages: Sequence[Message]) -> str:
+        if not is_judging(messages):
+            return "Miss Quill sees to the harbour. She has a boat."
+        judged.append(messages[-1].content)
+        if len(judged) == 3:
+            raise failure
+        return "Yes"
+
+    patience = Patience(seconds=0)
+    read(tmp_path, ScriptedModel(reply), replace(PLAN, verdict=VerdictMode.MODEL), patience=patience)
+    found = kept(tmp_path)
+    assert [claim.verdict for claim in found.claims] == [Verdict.SUPPORTED, Verdict.UNCHECKED]
+    assert (found.status, found.error_kind) == (Status.ANSWERED, type(failure).__name__)
+    (caution,) = list_cautions(found)
+    assert caution.text.startswith("1 of 2 sentences were not checked: stopped at 90 tokens; bookwheel show ")
+    whole = read(tmp_path, ScriptedModel(lambda _: "Yes"), replace(PLAN, verdict=VerdictMode.MODEL))
+    assert not list_cautions(whole)
 
 
 def test_a_placeholder_of_the_document_stands_in_the_answer_as_in_the_document() -> None:

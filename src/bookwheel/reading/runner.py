@@ -214,6 +214,8 @@ class _Run:
         self.answer = reading.answer
         self.evidence = reading.evidence
         self.claims = reading.claims
+        self.unjudged: BookwheelError | None = None
+        """What ended the judging before the answer was judged to its end."""
         self.unshown: Exception | None = None
         """What kept an event from whoever watches."""
         self._reading = reading
@@ -250,20 +252,20 @@ class _Run:
             broken = BrokenReading(_describe_break(fault))
             await self.end(Status.FAILED, broken)
             raise broken from fault
-        return await self.end(Status.ANSWERED)
+        return await self.end(Status.ANSWERED, self.unjudged)
 
     async def judge(self, document: Document, patience: Patience, *, is_strict: bool = False) -> None:
         """Compute the verdict on the answer; of claims that no words bear out, say by which pictures it was written."""
         # How many rows a table has is no statement of the document.
         if self.answer and find_spec(self._reading.way).is_general:
-            model: Model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
-            # One that is judged again keeps the verdicts that it has until it has others.
-            if not is_strict:
-                model = RememberingJudge(model, self.answer.judged, self._keep_judged)
+            patient = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
+            model = RememberingJudge(patient, self.answer.judged, self._keep_judged)
             values = self.answer.text, self._reading.question, self.steps, document
             plan = self._reading.plan
             self.evidence, self.claims = await judge(*values, plan=plan, model=model, is_strict=is_strict)
             self.answer = replace(self.answer, judged={})
+            if any(claim.verdict is Verdict.UNCHECKED for claim in self.claims):
+                self.unjudged = model.failure
             # Who copied it was not sure; a model that was asked about it later knows better.
             if Flag.UNSURE in self.answer.flags and not is_strict:
                 self.claims = doubt(self.claims)
@@ -277,7 +279,8 @@ class _Run:
             self.evidence, self.claims = await asyncio.to_thread(judge_by_sight, *found)
 
     async def _keep_judged(self, judged: Mapping[str, Any]) -> None:
-        if self.answer and self._journal:
+        # One that is judged again keeps the verdicts that it has until it has others.
+        if self.answer and self._journal and self._reading.status is not Status.ANSWERED:
             self.answer = replace(self.answer, judged=judged)
             await self._journal.end(self._stand(Status.READING))
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from bookwheel.claims import Claim, Evidence
-from bookwheel.errors import InputError
+from bookwheel.errors import BookwheelError, BudgetReached, InputError, ModelError
 from bookwheel.models.accompanied import find_companions
 from bookwheel.models.base import Judgement, Model, ModelWrapper, find_endpoint
 from bookwheel.plan import Plan, Sampling, VerdictMode
@@ -106,34 +106,36 @@ class RememberingJudge(ModelWrapper):
     ) -> None:
         """Begin with the replies that are known; `keep` returns when all of them are durable."""
         super().__init__(model)
+        self.failure: BookwheelError | None = None
+        """What ended the last call that failed."""
         self._known = dict(known)
         self._keep = keep
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        key = self._digest("reply", messages)
-        if key in self._known:
-            return Reply(text=self._known[key])
-        reply = await super().reply(messages, limit=limit, sampling=sampling)
-        await self._note(key, reply.text)
-        return reply
+        async def ask() -> str:
+            return (await self._model.reply(messages, limit=limit, sampling=sampling)).text
+
+        return Reply(text=await self._remember("reply", messages, ask))
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        key = self._digest("judge", messages)
-        if key in self._known:
-            return Judgement(options=tuple(options), logprobs=tuple(self._known[key]))
-        judgement = await super().judge(messages, options)
-        await self._note(key, judgement.logprobs)
-        return judgement
+        async def ask() -> tuple[float, ...]:
+            return (await self._as_judging().judge(messages, options)).logprobs
 
-    def _digest(self, kind: str, messages: Sequence[Message]) -> str:
+        return Judgement(options=tuple(options), logprobs=tuple(await self._remember("judge", messages, ask)))
+
+    async def _remember(self, kind: str, messages: Sequence[Message], ask: Callable[[], Awaitable[Any]]) -> Any:
         import hashlib  # brings OpenSSL, which readings by words do without
 
         content = json.dumps([self.name, kind, *((message.role, message.content) for message in messages)])
-        return hashlib.sha256(content.encode()).hexdigest()
-
-    async def _note(self, key: str, said: Any) -> None:
-        self._known[key] = said
-        await self._keep(dict(self._known))
+        key = hashlib.sha256(content.encode()).hexdigest()
+        if key not in self._known:
+            try:
+                self._known[key] = await ask()
+            except (ModelError, BudgetReached) as failure:
+                self.failure = failure
+                raise
+            await self._keep(dict(self._known))
+        return self._known[key]
 
 
 def list_judge_calls(given: CostInputs) -> list[CallCost]:

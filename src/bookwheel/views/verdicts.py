@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from bookwheel.claims import BORNE_OUT, WORDS, Claim, Evidence, Fit, Verdict
 from bookwheel.flags import Flag
-from bookwheel.types import Reading
+from bookwheel.types import Reading, Status
 
 
 class CautionKind(StrEnum):
@@ -21,6 +21,8 @@ class CautionKind(StrEnum):
     """The memory was full at some step, and something was cut off."""
     UNSEEN = "unseen"
     """A model that can see was not shown pictures."""
+    UNJUDGED = "unjudged"
+    """A limit, or a call that failed, ended the judging."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +160,17 @@ def list_cautions(reading: Reading) -> tuple[Caution, ...]:
         (CautionKind.LIST, _advise_table(reading)),
         (CautionKind.FULL, full if reading.is_overfull else ""),
         (CautionKind.UNSEEN, describe_unseen(reading)),
+        (CautionKind.UNJUDGED, _describe_unjudged(reading)),
     )
     return tuple(Caution(kind=kind, text=text) for kind, text in found if text)
+
+
+def _describe_unjudged(reading: Reading) -> str:
+    if reading.status is not Status.ANSWERED or not reading.error:
+        return ""
+    count = sum(claim.verdict is Verdict.UNCHECKED for claim in reading.claims)
+    again = f"bookwheel show {reading.id[:8]} --judge checks the answer again"
+    return f"{count} of {len(reading.claims)} sentences were not checked: {reading.error.rstrip('.')}; {again}"
 
 
 def describe_unseen(reading: Reading) -> str:

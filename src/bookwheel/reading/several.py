@@ -38,8 +38,12 @@ class Lockstep:
         self._changed = asyncio.Condition()
 
     @classmethod
-    def for_way(cls, way: Way) -> Lockstep:
-        return cls(has_leader=isinstance(way, ComposedWay) and way.gate is not None)
+    def of(cls, readings: Sequence[Reading], way: Way) -> Lockstep:
+        """Return what keeps readings together, each a member by its place, before any of them reads."""
+        lockstep = cls(has_leader=isinstance(way, ComposedWay) and way.gate is not None)
+        for member, reading in enumerate(readings):
+            lockstep.join(member, len(reading.steps))
+        return lockstep
 
     def join(self, member: int, steps: int) -> None:
         """Add a reading that has taken so many steps, or one that left and comes back."""
@@ -143,9 +147,7 @@ async def run_readings(
     """
     ways = [way]
     if len(readings) > 1:
-        lockstep = Lockstep.for_way(way)
-        for member, reading in enumerate(readings):
-            lockstep.join(member, len(reading.steps))
+        lockstep = Lockstep.of(readings, way)
         ways = [follow(lockstep, member, way) for member in range(len(readings))]
     runs = [
         run_reading(

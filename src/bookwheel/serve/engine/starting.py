@@ -132,10 +132,7 @@ def _join_requests(requests: Sequence[ReadingRequest], leader: str = "") -> list
     """Return the requests in one lockstep, or a request by itself as it is."""
     if len(requests) < 2:  # noqa: PLR2004
         return list(requests)
-    lockstep = Lockstep.for_way(load_way(requests[0].reading.way))
-    # Before any of them reads, or the first one would be ahead.
-    for member, request in enumerate(requests):
-        lockstep.join(member, len(request.reading.steps))
+    lockstep = Lockstep.of([request.reading for request in requests], load_way(requests[0].reading.way))
     leader = leader or requests[0].reading.id
     return [
         replace(request, lockstep=lockstep, member=member, leader=leader) for member, request in enumerate(requests)

@@ -38,6 +38,19 @@ def test_concurrent_calls_share_one_budget() -> None:
     assert 0 < len(refused) < 10
 
 
+def test_a_call_waits_for_those_in_flight_where_only_what_they_reserve_is_in_its_way() -> None:
+    async def run() -> list[Reply]:
+        scripted = ScriptedModel(lambda _: "word", seconds_per_call=0.01)
+        need = worst_case(BudgetedModel(scripted, Budget()), 20)
+        model = BudgetedModel(scripted, Budget(tokens=2 * need))
+        calls = (model.reply(MESSAGE, limit=20, sampling=SAMPLING) for _ in range(3))
+        replies = await asyncio.gather(*calls)
+        assert model.spent.tokens <= 2 * need
+        return replies
+
+    assert [reply.text for reply in asyncio.run(run())] == ["word"] * 3
+
+
 @pytest.mark.parametrize("missing", [0, 1])
 def test_a_call_is_made_only_when_its_worst_case_fits(missing: int) -> None:
     async def run() -> None:

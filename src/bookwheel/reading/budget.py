@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
@@ -78,6 +78,8 @@ class BudgetedModel(SpendingModel):
         self._began = time.monotonic() - self._counted.seconds
         self._reserved = Usage()
         """The worst cost of the calls in flight."""
+        self._released = asyncio.Event()
+        """Set when the next of them ends."""
         self._unanswered = Usage()
 
     async def spend(
@@ -85,7 +87,7 @@ class BudgetedModel(SpendingModel):
     ) -> _T:
         """Make a call within all limits. Raise BudgetReached when the longest reply could break one."""
         del kind
-        with self._reserve(messages, limit) as worst:
+        async with self._reserve(messages, limit) as worst:
             seconds, began = self._seconds_left(), time.monotonic()
             limit_of_time = asyncio.timeout(seconds)
             try:
@@ -106,7 +108,8 @@ class BudgetedModel(SpendingModel):
                     usage = lost_usage(error, worst or estimate_usage(self, messages, limit))
                     self._charge(usage, time.monotonic() - began)
                 raise
-        self.spent += result.usage
+            # Before another call that waits sees what was reserved for this one as free.
+            self.spent += result.usage
         return result
 
     def has_room(self, usage: Usage, seconds: float) -> bool:
@@ -147,19 +150,27 @@ class BudgetedModel(SpendingModel):
     def _out_of_time(self) -> BudgetReached:
         return BudgetReached(f"stopped after {self._budget.seconds:g} seconds, the limit of --max-seconds")
 
-    @contextmanager
-    def _reserve(self, messages: Sequence[Message], limit: int) -> Iterator[Usage | None]:
-        """Reserve the call's worst cost while it is in flight, and yield it; None where there is no limit to pass."""
+    @asynccontextmanager
+    async def _reserve(self, messages: Sequence[Message], limit: int) -> AsyncIterator[Usage | None]:
+        """Reserve the call's worst cost while it is in flight, and yield it; None where there is no limit to pass.
+
+        Only what is spent refuses a call. What others reserve is mostly more than they cost, so they are waited for.
+        """
         if self._budget.tokens is None and self._budget.cost is None:
             yield None
             return
         worst = worst_usage(self, messages, limit)
-        self._check(self._counted + self.spent + self._reserved + worst)
+        self._check(self._counted + self.spent + worst)
+        while self._reserved.calls and not self.has_room(worst, 0.0):
+            await self._released.wait()
+            self._check(self._counted + self.spent + worst)
         self._reserved += worst
         try:
             yield worst
         finally:
             self._reserved -= worst
+            self._released.set()
+            self._released = asyncio.Event()
 
     def _check(self, worst: Usage) -> None:
         """Raise BudgetReached when the worst case passes a limit."""

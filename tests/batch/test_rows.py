@@ -62,3 +62,11 @@ def test_outcomes_are_found_again_and_a_broken_line_is_read_anew(tmp_path):
 def test_a_row_has_another_key_with_other_settings():
     (row,) = make_rows([{"source": "a", "question": "Who?"}], [], HERE, "t")
     assert row.make_key("x") == row.make_key("x") != row.make_key("y")
+
+
+def test_an_output_is_written_by_one_batch_at_a_time(tmp_path):
+    with BatchLedger.hold(tmp_path / "out.csv"):
+        with pytest.raises(InputError, match=r"another batch, process \d+, is writing .*out\.csv"):
+            BatchLedger.hold(tmp_path / "out.csv").__enter__()
+        BatchLedger.hold(tmp_path / "other.csv").__enter__()
+    BatchLedger.hold(tmp_path / "out.csv").__enter__()

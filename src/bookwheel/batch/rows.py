@@ -6,11 +6,13 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from bookwheel.errors import InputError, explain_failure
+from bookwheel.journal.files import LockTaken, hold_lock
 from bookwheel.types import Reading, find_gaps
 from bookwheel.views.verdicts import describe_flags, list_cautions
 
@@ -146,6 +148,19 @@ class BatchLedger:
             except (ValueError, TypeError, KeyError):
                 # A kill in the middle of a line: that row is read again.
                 continue
+
+    @classmethod
+    @contextmanager
+    def hold(cls, output: Path) -> Iterator[Self]:
+        """Open the ledger for one batch; InputError while another one writes to the same output."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(hold_lock(output.with_name(f"{output.name}.lock")))
+            except LockTaken as taken:
+                raise InputError(
+                    f"another batch, process {taken}, is writing {output}: wait for it, or name another --out"
+                ) from None
+            yield cls(output)
 
     def forget_failed(self) -> None:
         self.outcomes = {key: outcome for key, outcome in self.outcomes.items() if outcome.status != "failed"}

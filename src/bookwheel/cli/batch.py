@@ -91,12 +91,11 @@ async def batch(
         require_extra("a Ray cluster", "ray", "ray")
     out = wanted.place(table)
     check_target(out)
-    ledger = BatchLedger(out)
-    if wanted.retry_failed:
-        ledger.forget_failed()
     rows = wanted.load_rows(table)
     request = WayRequest.from_settings(options.way, options.given, load_configuration())
-    with options.output.open_journal() as journal:
+    with BatchLedger.hold(out) as ledger, options.output.open_journal() as journal:
+        if wanted.retry_failed:
+            ledger.forget_failed()
         async with options.models.open_session(journal) as session:
             plan = session.build_plan(options.given)
             budget = plan.budget

@@ -125,3 +125,10 @@ def test_a_photo_of_a_phone_is_drawn_as_its_page(client) -> None:
     pytest.importorskip("pi_heif")
     sha = upload(client, (FIXTURES / "dues.heic").read_bytes(), "dues.heic")
     assert client.get(f"/documents/{sha}/pages/1?width=120").content.startswith(b"\x89PNG")
+
+
+def test_an_upload_without_a_name_keeps_the_one_that_its_text_has(client) -> None:
+    sha = upload(client, DOCX_LIKE, "ledger.md")
+    again = client.post("/documents", content=DOCX_LIKE).json()
+    assert (again["document"], again["name"]) == (sha, "ledger.md")
+    assert client.post("/documents", content=DOCX_LIKE, headers={"X-Filename": "june.md"}).json()["name"] == "june.md"

@@ -236,7 +236,8 @@ async def store_upload(request: Request, documents: DocumentStore) -> tuple[Stor
     with made as folder:
         async with documents.receive_upload(client):
             paths, size = await _receive(request, Path(folder))
-        return await documents.store_paths(paths, client), size
+        is_named = any(path.name != safe_name("") for path in paths)
+        return await documents.store_paths(paths, client, renames=is_named), size
 
 
 async def _receive(request: Request, folder: Path) -> tuple[list[Path], int]:

@@ -292,6 +292,16 @@ def test_chinese_numbers_that_share_signs_are_two() -> None:
     assert mark("每个员工：姓名, 组别, 待遇", *found) == ["九千六"]
 
 
+def test_a_file_that_goes_back_to_the_older_value_may_stand_first() -> None:
+    found = (
+        (("queens", "45"), "42", "a-errata.txt"),
+        (("queens", "45"), "", "b-list.txt"),
+        (("queens", "42"), "45", "b-list.txt"),
+    )
+    assert mark("every item: what, price", *found) == ["45"]
+    assert mark("every item: what, price", *found[1:]) == ["42"]
+
+
 def test_a_correction_of_another_file_may_stand_before_what_it_puts_right() -> None:
     notice = (("pages", "46,500"), "42,000", "a-notice.txt")
     assert mark("every figure: what, number", notice, (("pages", "42,000"), "", "tender.txt")) == ["46,500"]

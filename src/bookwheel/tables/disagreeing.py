@@ -61,7 +61,7 @@ def _pair_corrections(rows: Sequence[TableRow], columns: Sequence[Column]) -> It
     for row in rows:
         if row.corrects:
             if corrected := _find_corrected(row, seen.find_like(row), columns):
-                yield corrected, row
+                yield (row, corrected) if _goes_back(corrected, row, columns) else (corrected, row)
             else:
                 waiting.append(row)
         seen.add(row)
@@ -71,6 +71,13 @@ def _pair_corrections(rows: Sequence[TableRow], columns: Sequence[Column]) -> It
         ]
         if corrected := _find_corrected(row, others, columns, is_named=True):
             yield corrected, row
+
+
+def _goes_back(one: TableRow, other: TableRow, columns: Sequence[Column]) -> bool:
+    """Tell if a row puts another one right again, in another file than that one, which put it right itself."""
+    is_elsewhere = any(place.source != other.places[0].source for place in one.places)
+    pairs = zip(columns, other.cells, strict=True)
+    return is_elsewhere and any(cell and _names(column, one.corrects, cell) for column, cell in pairs if one.corrects)
 
 
 def _find_contradictions(

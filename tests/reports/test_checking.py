@@ -161,7 +161,12 @@ def write(written: str, said: str | Exception) -> tuple[tuple[WrittenSentence, .
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"), [("Yes", 3), ("No", 1), ("Perhaps", 2), ("", 2), (ModelError("the server is down"), 2)]
+    ("said", "kept"),
+    [
+        *(("Yes", 3), ("No", 1), ("No, for it says nothing of the kind at all.", 1), ("Perhaps", 2), ("", 2)),
+        # What it copies is in no row.
+        *(("Yes\nBoth of them owe some money in the summer.", 2), (ModelError("the server is down"), 2)),
+    ],
 )
 def test_a_judging_model_decides_on_what_is_said_in_other_words(said: str | Exception, kept: int) -> None:
     text = (
@@ -207,7 +212,7 @@ def test_a_row_that_another_puts_right_is_not_told_alone_without_a_mark() -> Non
     now = SourceLine(
         number=2, said="fee: lot; amount: 150 crowns", quote="the fee for a lot is 150 crowns", document="d"
     )
-    known = {1: replace(fee, others=(2,)), 2: replace(now, others=(1,), corrects="180 crowns")}
+    known = {1: replace(fee, others=(2,), later=2), 2: replace(now, others=(1,), corrects="180 crowns")}
     alone, later, both = check_sentences(
         "180 crowns for a lot [1]. The fee for a lot is 150 crowns [2]. "
         "For a lot the fee is given first as 180 crowns and further on, by a correction, as 150 crowns [1][2].",
@@ -217,8 +222,9 @@ def test_a_row_that_another_puts_right_is_not_told_alone_without_a_mark() -> Non
     assert "150 crowns" in alone.passage
     assert not next(check_sentences("For a lot the fee is 180 crowns and not 160 crowns [1][2].", known)).is_kept
     shown = "\n".join(one.format() for one in known.values())
-    assert "([2] says otherwise further on)" in shown
-    assert "(says otherwise than [1], which stands before it; puts right: 180 crowns)" in shown
+    assert "([2] says otherwise further on or puts it right)" in shown
+    assert "(says otherwise than [1]; puts right: 180 crowns)" in shown
+    assert known[2].format("zh").endswith("(与 [1] 说法不同; 更正了：180 crowns)")
 
 
 def test_what_a_document_cites_is_no_row_and_no_word_of_it() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from bookwheel import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.flags import Flag
 from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import VerdictMode
 from bookwheel.reports.api import find_state, matrix, report
 from bookwheel.reports.checking import SourceLine, check_sentences
 from bookwheel.reports.matrix import match_readings
@@ -72,6 +75,40 @@ def test_coverage_adds_up_and_names_what_was_not_read(tmp_path: Path) -> None:
     assert one.used + one.unused + one.unread == one.length
     assert one.unread == sum(end - start for start, end in one.unread_spans) > 0
     assert any("read in part" in note for note in made.notes)
+
+
+def test_what_another_document_puts_right_is_not_told_without_a_mark_nor_kept_from_the_judge(tmp_path: Path) -> None:
+    outline = "# Lease\n\n## Terms\nevery term: what, amount\n"
+    texts = {"2-lease.txt": "The deposit is 300 crowns.", "1-change.txt": "The deposit goes from 300 to 280 crowns."}
+    rows = {
+        "is 300": {"what": "deposit", "amount": "300 crowns", "quote": texts["2-lease.txt"]},
+        "goes": {"what": "deposit", "amount": "280 crowns", "quote": texts["1-change.txt"], "corrects": "300 crowns"},
+    }
+    told = "These are the terms:\nThe deposit is 300 crowns [{}]. The deposit, as agreed, is 300 crowns [{}]."
+    asked: list[str] = []
+
+    def reply(messages) -> str:
+        asked.append(messages[0].content)
+        section = asked[-1].partition("<section>")[2].partition("</section>")[0]
+        if "section of a report. The brief" in asked[-1]:
+            number = re.findall(r"\[(\d)\] what: deposit; amount: 300", section)[0]
+            return told.format(number, number)
+        if "Reply Yes or No" in asked[-1]:
+            return "Yes\nThe deposit is 300 crowns."
+        return json.dumps({"rows": [row for words, row in rows.items() if words in section], "memory": ""})
+
+    model = ScriptedModel(reply, plan=replace(make_report_model().plan, verdict=VerdictMode.MODEL), window=2400)
+    for names in (sorted(texts), sorted(texts, reverse=True)):
+        documents = [TextDocument(texts[name], name) for name in names]
+        made = report(documents, "what is due", outline=outline, model=model, journal=tmp_path / f"{names[0]}.sqlite")
+        (section,) = made.sections
+        assert [one.is_marked for one in section.sentences] == [True, True]
+        assert all(texts["1-change.txt"] in one.passage for one in section.sentences)
+        assert not section.left_out  # of a preface nothing is told
+        judging = next(one for one in asked if "Reply Yes or No" in one)
+        assert texts["1-change.txt"] in judging
+        assert "says otherwise further on or puts it right" in judging
+        asked.clear()
 
 
 def test_an_update_reads_only_new_documents_and_keeps_what_was_edited(tmp_path: Path) -> None:

@@ -115,15 +115,17 @@ class ModelJudge:
 
     async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
         """Return what the model says to a sentence beside passages; None where its reply says nothing."""
-        supported, quotes = (1.0, "") if finding.copy else await self.ask_support(finding, question, section)
+        text, supported, quotes = self.write(finding), 1.0, ""
+        if not finding.copy:
+            supported, quotes = await self.ask_support(text, question, section)
         if supported is None:
             return None
         is_supported, denied = supported >= self.threshold, 0.0
         # What is copied word for word may be put right elsewhere.
         is_open = finding.copy or (not is_supported and finding.features["in all"] >= _LEAST_DENIED)
         if section and is_open:
-            denied = await self.ask("denies", section, self.write(finding), question) or 0.0
-        fits = await self.ask("responds", "", self.write(finding), question)
+            denied = await self.ask("denies", section, text, question) or 0.0
+        fits = await self.ask("responds", "", text, question)
         if fits is None:
             return None
         fit = Fit.YES if fits >= THRESHOLD else Fit.DOUBTFUL if fits >= _DOUBTFUL else Fit.NO
@@ -140,14 +142,14 @@ class ModelJudge:
         before = f"[{_BEFORE.get(self.prompts.language, _BEFORE['en'])}: {finding.before}] " if finding.before else ""
         return f"{before}{finding.text}"
 
-    async def ask_support(self, finding: Finding, question: str, section: str) -> tuple[float | None, str]:
+    async def ask_support(self, text: str, question: str, section: str) -> tuple[float | None, str]:
         """Return the probability that the passages say a sentence, and the lines that a reply in words copies for it.
 
         None where the reply says nothing.
         """
         if not section:
             return 0.0, ""
-        messages = self.prompts.turn("supports", section=section, memory=self.write(finding), question=question)
+        messages = self.prompts.turn("supports", section=section, memory=text, question=question)
         if await self._tells_odds():
             return await self._weigh(messages), ""
         return await self._say(messages, QUOTE_TOKENS)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bookwheel.claims import BORNE_OUT, Verdict
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import Model
 from bookwheel.plan import Plan
@@ -28,11 +29,20 @@ from bookwheel.reading.verdicts import settle_judge
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Finish
+from bookwheel.verdict.copies import find_quote, is_findable
+from bookwheel.verdict.sources import PlacedParts
 from bookwheel.verdict.statements import has_exact_words, judge_statement
 from bookwheel.views.verdicts import describe_pages
 
 _CITED: Final = re.compile(r"\s*[\[【]\s*(\d+(?:\s*[,，;、]\s*\d+)*)\s*[\]】]")
 _MARK: Final = re.compile(r"^(?:[-*•·]|#+|\d+[.)、])\s+")
+
+
+_MARKS: Final = {
+    "en": ("says otherwise than {}", "puts right: {}", "[{}] says otherwise further on or puts it right"),
+    "zh": ("与 {} 说法不同", "更正了：{}", "[{}] 在后文另有说法，或作了更正"),
+}
+"""What a row is to others, for the writer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,30 +68,27 @@ class SourceLine:
     is_seen: bool = False
     """The model saw it in a picture: its values count, and no words bear it out."""
     others: tuple[int, ...] = ()
-    """The numbers of rows that say otherwise of the same; larger ones stand further on in the document."""
+    """The numbers of rows that say otherwise of the same, also in other documents."""
+    later: int | None = None
+    """The one of them that stands further on, or puts this one right."""
     corrects: str = ""
     """What was said before and is put right here."""
-
-    @property
-    def later(self) -> int | None:
-        """The last row that says otherwise, where it stands further on."""
-        last = max(self.others, default=0)
-        return last if last > self.number else None
 
     @property
     def words(self) -> str:
         """What a sentence must say: the row's words in the document; the row itself where its values count."""
         return self.said if self.is_by_hand or self.is_seen else self.quote
 
-    def format(self) -> str:
+    def format(self, language: str = "en") -> str:
         """Return the row as its writer is shown it. Numbers in brackets that its words have are none of rows."""
         quoted = "" if self.words is self.said else f': "{self.quote}"'
         shown = _CITED.sub(r" (\1)", f"{self.said}{quoted}")
-        before = ", ".join(f"[{one}]" for one in self.others if one < self.number)
+        others = ", ".join(f"[{one}]" for one in self.others if one != self.later)
+        than, corrects, later = _MARKS.get(language, _MARKS["en"])
         marks = [
-            f"says otherwise than {before}, which stands before it" if before else "",
-            f"puts right: {self.corrects}" if self.corrects else "",
-            f"[{self.later}] says otherwise further on" if self.later else "",
+            than.format(others) if others else "",
+            corrects.format(self.corrects) if self.corrects else "",
+            later.format(self.later) if self.later else "",
         ]
         marked = f" ({'; '.join(filter(None, marks))})" if any(marks) else ""
         return f"[{self.number}] {shown}{marked}"
@@ -151,12 +158,30 @@ def check_sentences(text: str, sources: Mapping[int, SourceLine]) -> Iterator[Wr
         verdict = judge_statement(plain, mine)
         if len(known) < len(set(numbers)):  # It names a row that is not there, so nothing bears it out.
             verdict, known = Verdict.NOT_FOUND, ()
-        # What another row says otherwise further on is not told without it.
-        later = [one.later for one in mine if one.later and one.later not in known]
-        if verdict in BORNE_OUT and (later or any(one.is_seen for one in mine)):
+        is_lead = plain.endswith((":", "：")) and not any(map(str.isdigit, plain))
+        if is_lead and not known:  # "Here is the section:"
+            continue
+        if verdict in BORNE_OUT and any(one.is_seen for one in mine):
             verdict = Verdict.PARTLY
-        shown = dict.fromkeys(one.words for one in (*mine, *(sources[one] for one in later if one in sources)))
-        yield WrittenSentence(text=plain, numbers=known, verdict=verdict, passage="” … “".join(shown))
+        yield _mark_later(WrittenSentence(text=plain, numbers=known, verdict=verdict), sources)
+
+
+def _mark_later(written: WrittenSentence, sources: Mapping[int, SourceLine]) -> WrittenSentence:
+    """Return a sentence with its passage, marked where it tells a row without what another says in its place."""
+    mine = [sources[number] for number in written.numbers]
+    later = _list_later(mine, sources)
+    is_marked = bool(later) and written.verdict in BORNE_OUT
+    return replace(
+        written,
+        verdict=Verdict.PARTLY if is_marked else written.verdict,
+        passage="” … “".join(dict.fromkeys(one.words for one in (*mine, *later))),
+    )
+
+
+def _list_later(rows: Sequence[SourceLine], sources: Mapping[int, SourceLine]) -> list[SourceLine]:
+    """Return what others say in the place of rows, and is none of these rows itself."""
+    known = {one.number for one in rows}
+    return [sources[one.later] for one in rows if one.later and one.later in sources and one.later not in known]
 
 
 def _split(text: str) -> Iterator[str]:
@@ -184,7 +209,12 @@ async def write_sentences(
     while groups:
         group = groups.pop(0)
         said = await converse(
-            prompts.turn(turn, question=asked, memory=_find_end(written, model, plan), section=_format_lines(group)),
+            prompts.turn(
+                turn,
+                question=asked,
+                memory=_find_end(written, model, plan),
+                section=_format_lines(group, prompts.language),
+            ),
             model,
             plan.answer_tokens,
             plan.sampling,
@@ -209,19 +239,23 @@ async def _ask(
 ) -> WrittenSentence:
     """Return a sentence with what the judge says to it, where there is one and its rows' own words do not tell.
 
-    A number or name that no row has is wrong whatever a judge says. Where the judge fails, the words decide.
+    A number or name that no row has is wrong whatever a judge says. Where the judge fails, or copies what no row says,
+    the words decide.
     """
     rows = [sources[number] for number in written.numbers]
     if judge is None or written.verdict in BORNE_OUT or not has_exact_words(written.text, rows):
         return written
-    section = "\n".join(one.format() for one in rows)
+    section = _format_lines([*rows, *_list_later(rows, sources)], judge.prompts.language)
     try:
-        said = await judge.ask("supports", section, written.text, question)
+        said, quotes = await judge.ask_support(written.text, question, section)
     except (ModelError, BudgetReached):
-        said = None
-    if said is None:
+        said, quotes = None, ""
+    if said is None or said < judge.threshold:
+        return written if said is None else replace(written, verdict=Verdict.NOT_FOUND)
+    copied = [line for line in quotes.splitlines() if is_findable(line)]
+    if copied and not any(find_quote(PlacedParts(TextDocument(section)), line) for line in copied):
         return written
-    return replace(written, verdict=Verdict.PARTLY if said >= judge.threshold else Verdict.NOT_FOUND)
+    return replace(written, verdict=Verdict.PARTLY)
 
 
 def _tell_lost(written: Sequence[WrittenSentence], sources: Mapping[int, SourceLine]) -> Iterator[WrittenSentence]:
@@ -232,7 +266,7 @@ def _tell_lost(written: Sequence[WrittenSentence], sources: Mapping[int, SourceL
         for number in one.numbers if not one.is_kept else ():
             if number not in told:
                 told.add(number)
-                yield sources[number].tell()
+                yield _mark_later(sources[number].tell(), sources)
 
 
 def _find_end(written: Sequence[WrittenSentence], model: Model, plan: Plan) -> str:
@@ -246,14 +280,14 @@ def _find_end(written: Sequence[WrittenSentence], model: Model, plan: Plan) -> s
     return end
 
 
-def _format_lines(sources: Sequence[SourceLine]) -> str:
+def _format_lines(sources: Sequence[SourceLine], language: str) -> str:
     """Return the rows as their writer is shown them, below the names of their documents where there are several."""
     lines: list[str] = []
     names = [one.source for one in sources]
     for one, before in zip(sources, [None, *names], strict=False):
         if len({*names}) > 1 and one.source and one.source != before:
             lines.append(f"{one.source}:")
-        lines.append(one.format())
+        lines.append(one.format(language))
     return "\n".join(lines)
 
 

@@ -23,6 +23,7 @@ from bookwheel.reports.checking import SourceLine, WrittenSentence, write_senten
 from bookwheel.reports.outline import Outline, check_writer, parse_outline
 from bookwheel.session import Session, WayRequest
 from bookwheel.tables.build import load_rows
+from bookwheel.tables.disagreeing import mark_across
 from bookwheel.tables.files import replace_whole
 from bookwheel.tables.table import Table, name_others
 from bookwheel.tables.way import NAME
@@ -207,8 +208,7 @@ async def write_report(session: Session, state: ReportState, documents: Sequence
     for at, section in enumerate(state.outline.sections):
         mine = [table for id_ in documents for table in tables[id_][at : at + 1]]
         first = len(lines)
-        for table in mine:
-            lines += _list_lines(table, len(lines) + 1)
+        lines += list_lines(mine, first + 1)
         written = await write_sentences(section.title, state.brief, lines[first:], session.model, plan)
         sections.append(
             ReportSection(
@@ -260,22 +260,33 @@ def _list_notes(table: Table) -> list[str]:
     return [f"{reading.document.name}: {note}" for note in (*reading.document.notes, *stopped, *gaps)]
 
 
-def _list_lines(table: Table, first: int) -> list[SourceLine]:
-    """Return the rows that the document bears out, or a picture shows, as numbered sources."""
-    rows = [row for row in table.rows if row.is_proven or row.is_by_hand or row.is_seen]
-    numbers = {row.id: number for number, row in enumerate(rows, start=first)}
+def list_lines(tables: Sequence[Table], first: int) -> list[SourceLine]:
+    """Return the rows that documents bear out, or pictures show, as numbered sources; tables have the same columns."""
+    found = [(table, row) for table in tables for row in table.rows if row.is_proven or row.is_by_hand or row.is_seen]
+    for table, row in found:
+        row.places = [replace(one, source=one.source or table.reading.document.name) for one in row.places]
+    if len(tables) > 1:
+        mark_across([row for _, row in found], tables[0].columns)
+    numbers = {(table.reading.id, row.id): number for number, (table, row) in enumerate(found, start=first)}
+    anywhere = {id_: number for (_, id_), number in numbers.items()}
+
+    def find_number(table: Table, id_: str) -> int | None:
+        return numbers.get((table.reading.id, id_), anywhere.get(id_))
+
     # A group is one tuple, however many rows are in it.
-    groups = {id(group): group for row in rows for group in row.groups}
-    numbered = {at: [numbers[one] for one in group if one in numbers] for at, group in groups.items()}
+    groups = {(table.reading.id, id(group)): (table, group) for table, row in found for group in row.groups}
+    numbered = {
+        at: [number for one in group if (number := find_number(table, one))] for at, (table, group) in groups.items()
+    }
     return [
         SourceLine(
-            number=numbers[row.id],
+            number=numbers[table.reading.id, row.id],
             said="; ".join(
                 f"{column.name}: {cell}" for column, cell in zip(table.columns, row.cells, strict=True) if cell
             ),
             quote=row.places[0].quote,
             document=table.reading.document.id,
-            source=row.places[0].source or table.reading.document.name,
+            source=row.places[0].source,
             page=row.places[0].page,
             start=row.places[0].start,
             end=row.places[0].end,
@@ -283,10 +294,13 @@ def _list_lines(table: Table, first: int) -> list[SourceLine]:
             reading=table.reading.id,
             is_by_hand=row.is_by_hand,
             is_seen=row.is_seen and not row.is_by_hand,
-            others=name_others((numbered[id(group)] for group in row.groups), numbers[row.id]),
+            others=name_others(
+                (numbered[table.reading.id, id(group)] for group in row.groups), numbers[table.reading.id, row.id]
+            ),
+            later=find_number(table, row.later) if row.later else None,
             corrects=row.corrects,
         )
-        for row in rows
+        for table, row in found
     ]
 
 
@@ -309,7 +323,12 @@ def _renumber(
         for section in sections
     ]
     used = [
-        replace(one, number=new, others=tuple(order[other] for other in one.others if other in order))
+        replace(
+            one,
+            number=new,
+            others=tuple(order[other] for other in one.others if other in order),
+            later=order.get(one.later or 0),
+        )
         for number, new in order.items()
         for one in [lines[number - 1]]
     ]

@@ -46,10 +46,30 @@ def mark_disagreeing(rows: Sequence[TableRow], columns: Sequence[Column], key: S
         row.taken = tuple(None if cell and _names(one, row.corrects, cell) else cell for one, cell in pairs)
         found.append([corrected, row])
     for group in found:
-        ids = tuple(row.id for row in group)
-        for row in group:
-            row.groups.append(ids)
-            row.later = ids[-1] if row is not group[-1] else row.later
+        _set_group(group)
+
+
+def mark_across(rows: Sequence[TableRow], columns: Sequence[Column]) -> None:
+    """Set which rows of several tables are put right by one that found nothing to put right in its own table.
+
+    Each row has the name of its file as its source. A row that several tables have is put right in all of them.
+    """
+    same: dict[str, list[TableRow]] = {}
+    for row in rows:
+        same.setdefault(row.id, []).append(row)
+    lost = {id(row) for row in rows if row.corrects and all(group[-1] != row.id for group in row.groups)}
+    for corrected, row in _pair_corrections(rows, columns) if lost else ():
+        if id(row) in lost and row.id != corrected.id:
+            for one in [corrected, *(one for one in same[corrected.id] if one is not corrected and not one.corrects)]:
+                one.is_corrected = True
+                _set_group([one, row])
+
+
+def _set_group(rows: Sequence[TableRow]) -> None:
+    ids = tuple(row.id for row in rows)
+    for row in rows:
+        row.groups.append(ids)
+        row.later = ids[-1] if row is not rows[-1] else row.later
 
 
 def _pair_corrections(rows: Sequence[TableRow], columns: Sequence[Column]) -> Iterator[tuple[TableRow, TableRow]]:

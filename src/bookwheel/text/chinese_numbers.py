@@ -31,7 +31,7 @@ _SHARE: Final = compile_late(
 FINANCIAL_SIGNS: Final = "壹贰貳叁參肆伍陆陸柒捌玖拾佰仟萬億"
 """Signs of amounts that nobody is to change by a stroke."""
 _PLAIN: Final = str.maketrans(FINANCIAL_SIGNS, "一二二三三四五六六七八九十百千万亿")
-_FINANCIAL: Final = compile_late(f"[{FINANCIAL_SIGNS}零〇万亿]{{2,}}|[{FINANCIAL_SIGNS}](?=[元圆円角分])")
+_FINANCIAL: Final = compile_late(f"[{FINANCIAL_SIGNS}零〇万亿]{{2,}}|[{FINANCIAL_SIGNS}](?=[元圆円角分个年月日份套])")
 _DIGITS: Final = "〇零一二三四五六七八九"
 # Old forms: 二○二四, 廿三, 三萬四, 八十兩.
 _CIRCLE: Final = compile_late(f"(?<=[{_DIGITS}○])○|○(?=[{_DIGITS}])")

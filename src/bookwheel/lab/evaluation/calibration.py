@@ -148,7 +148,7 @@ async def score_answers(
             judged = [
                 1.0
                 if finding.copy
-                else (await judge.ask_support(finding, one.question, view.show(finding, one.question)))[0]
+                else (await judge.ask_support(judge.write(finding), one.question, view.show(finding, one.question)))[0]
                 for finding in findings
             ]
         scored += 1

@@ -30,6 +30,15 @@ MINUTES = TextDocument("Ada Quill bought a dishwasher in May. Bo Reed paid for i
         ("No reason was given by Mr Lowe for his vote.", False),
         ("Neither the policy nor the endorsements name a court.", True),
         ("Neither the owner nor the tenant gives notice before 2031.", False),
+        ("Das geht aus dem Dokument nicht hervor.", True),
+        ("Der Vertrag endet nicht am 3. Mai.", False),
+        ("Le document ne le précise pas.", True),
+        ("Le document n’est pas signé.", False),
+        ("El documento no lo dice.", True),
+        ("Ana no indica la fecha en su carta a Luis.", False),
+        ("Il documento non lo dice.", True),
+        ("文書には記載がありません。", True),
+        ("押金はありません。", False),
     ],
 )
 def test_what_is_told_before_a_semicolon_is_an_answer(sentence, is_absent):

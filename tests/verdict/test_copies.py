@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.text.sentences import list_sentences
-from bookwheel.verdict.copies import find_copies, find_quote
+from bookwheel.verdict.copies import find_copies, find_quote, is_findable
 
 MANUAL = (
     "# 3. The mill\n\nNobody came.\n\n## Who built it?\nThe mill was built by Odo Farr,\na carpenter of\nEste. "
@@ -89,3 +89,13 @@ def test_a_quote_is_a_line_of_its_own_before_a_part_of_another():
     found = find_quote(TextDocument(text).parts(), "- name: brevity")
     assert found.text == "- name: brevity"
     assert find_quote(TextDocument(text).parts(), "[{name: brevity, base:").start == 0
+
+
+def test_a_quote_of_few_signs_or_in_quotation_marks_is_found():
+    text = "问2：二级资质可否投标？\n答：不可。\n出差不同意，改为视频。\nThe sill is 2.4 m high."
+    assert find_quote(TextDocument(text).parts(), "答：不可。").text == "答：不可。"
+    assert (
+        find_quote(TextDocument(text).parts(), "It says: “The sill is 2.4 m high.”").text == "The sill is 2.4 m high."
+    )
+    assert find_quote(TextDocument(text).parts(), "出差同意，改为视频。") is None
+    assert [is_findable(one) for one in ("不可。", "答：不可。", "No.")] == [False, True, False]

@@ -6,7 +6,8 @@ import pytest
 
 from bookwheel.claims import BORNE_OUT, Fit, Sign, choose_sign, sum_up_fits, sum_up_verdicts
 from bookwheel.documents.opening import TextDocument
-from bookwheel.verdict.judge import judge_answer
+from bookwheel.verdict.judge import examine, judge_answer
+from bookwheel.verdict.sources import PlacedParts
 
 CONTRACT = """# Service Agreement
 
@@ -144,3 +145,28 @@ def test_the_day_of_a_date_is_no_count() -> None:
     assert sum_up_verdicts(counted) not in BORNE_OUT
     _, dated = judge_answer("11", "On which day of May was the crane repaired?", (), rows, is_copied=True)
     assert sum_up_verdicts(dated) in BORNE_OUT
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "missing"),
+    [
+        ("合同价款为人民币壹仟壹佰玖拾伍万元整。", "合同价款为 1195 万元。", ()),
+        ("合同价款为人民币壹仟壹佰玖拾伍万元整。", "合同价款为 1196 万元。", ("1196",)),
+        ("合同期限至二〇三〇年四月三十日。", "合同到 2030年4月30日。", ()),
+        ("预算为0.18亿元。", "预算为 1800 万元。", ()),
+        ("El precio es de 1,02 millones de euros, antes 1,2.", "El precio es de 1.02 millones, antes 1.2.", ()),
+        ("The rent is 20 crowns.", "The rent is 30 crowns a month, says Odo.", ("30", "Odo")),
+    ],
+)
+def test_a_number_in_another_spelling_stands_in_the_document(document, answer, missing):
+    _, (claim,) = judge_answer(answer, "", (), TextDocument(document))
+    assert claim.missing == missing
+
+
+BOND = "投标保证金（bid bond）为人民币贰拾万元，须于开标之前交纳，逾期无效，不予退还。"
+
+
+def test_names_in_letters_are_not_missed_in_a_text_of_signs():
+    answer, text = "Die Bietungsgarantie (bid bond) beträgt 200.000 Yuan.", BOND
+    assert examine(answer, "", PlacedParts(TextDocument(text)))[0].missing == ()
+    assert "Odo" in examine("押金由 Odo 付。", "", PlacedParts(TextDocument("The rent is 20 crowns.")))[0].missing

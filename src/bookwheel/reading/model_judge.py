@@ -21,7 +21,7 @@ from bookwheel.reading.guards import clean
 from bookwheel.reading.judge_view import MOST_SHOWN, JudgeView
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.types import Message, Step
-from bookwheel.verdict.copies import find_quote
+from bookwheel.verdict.copies import find_quote, is_findable
 from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, weigh, write_claims
 from bookwheel.verdict.search import LocatedSentence
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
@@ -115,9 +115,8 @@ class ModelJudge:
 
     async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
         """Return what the model says to a sentence beside passages; None where its reply says nothing."""
-        text, supported, quotes = self.write(finding), 1.0, ""
-        if not finding.copy:
-            supported, quotes = await self.ask_support(text, question, section)
+        text = self.write(finding)
+        supported, quotes = (1.0, "") if finding.copy else await self.ask_support(text, question, section)
         if supported is None:
             return None
         is_supported, denied = supported >= self.threshold, 0.0
@@ -132,7 +131,8 @@ class ModelJudge:
         # A reply in words is as sure as it sounds, and no probability.
         score = supported if 0 < supported < 1 else None
         is_denied, judge = denied >= THRESHOLD, self.model.name
-        said = tuple(quotes.splitlines()[:_MOST_QUOTES]) if is_supported else ()
+        lines = [line for line in quotes.splitlines() if is_findable(line)] if is_supported else []
+        said = tuple(lines[:_MOST_QUOTES])
         return Judgment(
             score=score, is_supported=is_supported, is_denied=is_denied, answers=fit, judge=judge, quotes=said
         )

@@ -64,8 +64,15 @@ _SCALES: Final = {
     **{word: float(power) for word, power in _POWER.items()},
     "k": 1e3,
     "bn": 1e9,
+    # In German, French, Spanish and Italian, each with its ends.
+    "tausend": 1e3,
+    "milliard": 1e9,
+    "mill": 1e6,
 }
-_SCALE: Final = compile_late(r"\s*(thousand|million|billion|trillion|k\b|bn\b)", re.IGNORECASE)
+_SCALE: Final = compile_late(
+    r"\s*(thousand|million|billion|trillion|k\b|bn\b|tausend|milliard(?=(?:en?|s|i|o)?\b)|mill(?=[oó]n(?:es)?\b))",
+    re.IGNORECASE,
+)
 # 5.9 ± 0.3; h^-1; 10⁶; 3.1 × 10^6, 1.5e-3; 1 900.
 _ERROR: Final = compile_late(r"\s?(?:±|\+/-|\\pm)\s?\d[\d.,]*")
 _RAISED: Final = compile_late("(?<=[\\w)])[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")

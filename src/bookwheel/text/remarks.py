@@ -84,11 +84,32 @@ _ABSENCE: Final = compile_late(
     """,
     re.VERBOSE,
 )
+# German, French, Spanish, Italian and Japanese.
+_ABSENCE_ABROAD: Final = compile_late(
+    r"""
+    \bgeht\b[^.]{0,60}\bnicht\b[^.]{0,20}\bhervor\b
+    | \bnicht\s(?:\w+\s)?(?:angegeben|erwähnt|genannt|bekannt|ersichtlich|vermerkt|zu\sentnehmen|zu\sfinden)\b
+    | \bkeine?\s(?:angaben?|information(?:en)?|antwort|hinweise?|auskunft)\b
+    | \b(?:sagt|nennt|erwähnt|enthält)\s(?:es|das|dies|dazu|darüber)?\s?(?:nicht|nichts)\b
+    | \bn(?:e\s|')(?:\w+\s|l'){0,2}?(?:dit|précise|mentionne|indique|donne|contient|fournit)\s(?:pas|rien|aucune?)\b
+    | \bn'(?:est|était|sont)\spas\s(?:\w+\s)?(?:précisé|mentionné|indiqué|connu|dit|donné|fourni)
+    | \baucune?\s(?:information|mention|indication|réponse)\b
+    | \bno\s(?:\w{2}\s){0,2}?(?:dice|menciona|indica|especifica|precisa|aclara|consta|figura|aparece|contiene)\b
+    | \bno\sestá\s(?:indicad|especificad|mencionad) | \bno\shay\s(?:información|mención|datos)\b
+    | \bninguna\s(?:información|mención|indicación|respuesta)\b
+    | \bnon\s(?:\w{2}\s)?(?:dice|menziona|indica|specifica|precisa|risulta|contiene)\b
+    | (?:記載|言及|記述|情報|明記)(?:が|は|も)?(?:され)?(?:て)?(?:は)?
+        (?:ありません|ない|なし|無い|無し|いません|いない|おりません|見当たりません)
+    | (?:書かれて|述べられて|触れられて|示されて)(?:は)?(?:いません|いない|おりません) | [分わ]かりません
+    """,
+    re.VERBOSE,
+)
 # A denial that speaks of the document or of knowing, unlike "Ada was not given the key".
 _ABOUT_DOCUMENT: Final = compile_late(
     r"\b(?:documents?|text|book|passages?|sections?|memory|notes?|information|details?|answer\w*|mention\w*|evidence|"
     r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable|stated|specified|silent)\b"
     r"|\bno (?:\w+ ){1,5}?(?:is|are|was|were) (?:given|named)\s*[.!]?$|\bneither\b.*\bnames?\b"
+    r"|\b(?:dokument\w*|unterlagen?|vertrag\w*|angaben?|documento|texto?|texte|hervor)\b|文書|資料|記載|情報"
     r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
 )
 _SHORTEST_DENIAL: Final = 4
@@ -107,7 +128,7 @@ def is_refusal(text: str) -> bool:
 
 def is_absence(text: str) -> bool:
     """Return whether a sentence of an answer says that the text does not give one."""
-    return _ABSENCE.search(_fold(text)) is not None
+    return any(pattern.search(_fold(text)) for pattern in (_ABSENCE, _ABSENCE_ABROAD))
 
 
 def has_no_answer(answer: Answer) -> bool:

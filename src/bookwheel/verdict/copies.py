@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.matching import drop_invisible
+from bookwheel.text.matching import UNSPACED, drop_invisible
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Part
 from bookwheel.verdict.parsing import STRUCK
@@ -29,6 +29,8 @@ _MOST_SEEDS: Final = 32
 _MOST_PLACES: Final = 16
 _LEAST_SEED: Final = 8
 _QUOTES: Final = "\"'“”‘’«»「」"
+_PARTS: Final = compile_late(r"[“”„«»「」\"]|…|\.{3}")
+_UNSPACED: Final = compile_late(f"[{UNSPACED}]")
 _BULLETS: Final = compile_late(r"(?:\n|\A)\s*(?:(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+)+")
 
 
@@ -64,13 +66,26 @@ def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
 
     Of several, one that is no more than the words is meant, as a line of its own; then the longest.
     """
-    keys = {_squeeze(piece).strip("….") for piece in (reply, *reply.splitlines())}
-    keys = {key for key in keys if len(key) >= _LEAST_SEED}
+    keys = _list_keys(reply)
     for offset, text, is_last in list_blocks(parts, overlap=len(reply) + 2 * _MARGIN) if keys else ():
         block = _SqueezedBlock(text, offset, is_last=is_last)
         if found := [sentence for key in keys for sentence in block.find_sentences(key)]:
             return max(found, key=lambda one: (_squeeze(one.text).strip("….") in keys, len(one.text)))
     return None
+
+
+def is_findable(reply: str) -> bool:
+    """Tell if a reply has so many words that they stand nowhere by chance."""
+    return bool(_list_keys(reply))
+
+
+def _list_keys(reply: str) -> set[str]:
+    """Return the squeezed words of a reply, of its lines, and of what stands in quotes or between dots there."""
+    lines = reply.splitlines()
+    parts = (part for line in lines for part in _PARTS.split(line))
+    keys = {_squeeze(piece).strip("….") for piece in (reply, *lines, *parts)}
+    # A sign of a script without blanks says as much as some letters.
+    return {key for key in keys if len(key) + len(_UNSPACED.findall(key)) >= _LEAST_SEED}
 
 
 def _squeeze(text: str) -> str:

@@ -42,7 +42,7 @@ from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.fields import list_fields
 from bookwheel.verdict.measure import Surroundings, contradicts, find_put_off, is_vetoed, measure
 from bookwheel.verdict.parsing import Sentence, parse
-from bookwheel.verdict.search import LocatedSentence, Query, list_blocks, make_query, search
+from bookwheel.verdict.search import LocatedSentence, Query, drop_written, list_blocks, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
 # Not in brackets, and not behind "&amp;".
@@ -240,7 +240,7 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         near=tuple(one for _, one in query.found),
         features=measure(claim, asked, passages, around),
         fit=measure_fit(claim, asked, passages),
-        missing=tuple(word for word in query.exact if _is_missing(parse(word), whole, asked)),
+        missing=drop_written([word for word in query.exact if _is_missing(parse(word), whole, asked)], words, found),
         unsaid=_list_unsaid(text, whole | asked.keys.keys()),
         put_off=None if off is None else found[off],
     )
@@ -323,10 +323,16 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         origin = "" if is_citation(words) else words  # what names its place rests on nothing else
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
     if judgment.is_supported and not is_put_right:
-        if finding.is_whole or (finding.features["verbatim"] and len(parse(words).terms) >= _LEAST_SENTENCE):
-            return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(words, passages[:1]))
-        kept = evidence.add(words, judgment.bearing or finding.bearing, passages)
-        return replace(claim, verdict=Verdict.SUPPORTED, evidence=kept, score=score)
+        is_quoted = finding.is_whole or (finding.features["verbatim"] and len(parse(words).terms) >= _LEAST_SENTENCE)
+        # Who copies what the document does not have has misread it.
+        borne = Verdict.PARTLY if judgment.quotes and not judgment.bearing else Verdict.SUPPORTED
+        claim = replace(claim, verdict=Verdict.QUOTED) if is_quoted else replace(claim, verdict=borne, score=score)
+        if judgment.bearing:
+            # The memory's lines may come from what was put right: who copied knows better.
+            missing = drop_written(finding.missing, words, judgment.bearing)
+            return replace(claim, evidence=evidence.number(judgment.bearing), missing=missing)
+        kept = evidence.add(words, passages[:1]) if is_quoted else evidence.add(words, finding.bearing, passages)
+        return replace(claim, evidence=kept)
     if (step := evidence.find_step_by_hand(words, finding.missing)) is not None:
         return replace(claim, verdict=Verdict.BY_HAND, step=step)
     if judgment.is_denied:

@@ -17,6 +17,7 @@ from bookwheel.patterns import compile_late
 from bookwheel.text.lexicon import FORMS, stem
 from bookwheel.text.lines import skip_file_header
 from bookwheel.text.matching import UNSPACED, drop_invisible, parse_words
+from bookwheel.text.numbers import list_amounts
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Part
 from bookwheel.verdict.parsing import parse
@@ -39,6 +40,9 @@ _SHORT_LINE: Final = 60
 _LEAST_WIDTH: Final = 36
 # 审 判 长　　沈　　岚: as judgments and forms print titles and names.
 _SPACED: Final = compile_late(rf"(?<![{UNSPACED}])[{UNSPACED}](?:[ \t\u3000]+[{UNSPACED}](?![{UNSPACED}]))+")
+# A number with what may stand behind it and is part of it.
+_SCALED: Final = compile_late(r"(?<![\w.,])(\d[\d.,]*)\s?(?:[十百千萬万億亿]+|[^\W\d_]+)?")
+_UNSPACED: Final = compile_late(f"[{UNSPACED}]")
 _FIRST_WORD: Final = compile_late(r"[^\W\d_]+")
 
 
@@ -106,6 +110,25 @@ def list_blocks(parts: Iterable[Part], overlap: int = 2 * MOST_CONTEXT) -> Itera
             pending, length = [text[len(text) - overlap :]], overlap
     if length:
         yield offset, "".join(pending), True
+
+
+def drop_written(missing: Sequence[str], words: str, passages: Sequence[LocatedSentence]) -> tuple[str, ...]:
+    """Return the names and numbers that passages do not have in another spelling: 1195 万, 九点五万, 1,02 millones.
+
+    A text in Chinese or Japanese has no name in the letters of another language.
+    """
+    theirs = "\n".join(one.text for one in passages) if missing else ""
+    is_foreign = 2 * len(_UNSPACED.findall(theirs)) > len(theirs) and not _UNSPACED.search(words)
+    amounts, scaled = list_amounts(theirs), dict[str, str]()
+    for found in _SCALED.finditer(words) if missing else ():
+        scaled.setdefault(found[1].rstrip(".,"), found[0])
+
+    def is_written(word: str) -> bool:
+        if not any(map(str.isdigit, word)):
+            return is_foreign
+        return bool(amounts & (list_amounts(word) | list_amounts(scaled.get(word, ""))))
+
+    return tuple(word for word in missing if not is_written(word))
 
 
 def _list_anchors(text: str) -> dict[str, tuple[str, ...]]:

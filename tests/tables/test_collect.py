@@ -86,7 +86,7 @@ def test_a_row_that_is_not_proven_is_asked_for_alone_with_what_is_wrong_in_it(tm
         return json.dumps({"rows": json.loads(extract(messages[:1]))["rows"][:1]})
 
     table = collect(TextDocument(write_document(2)), SENTENCE, model=make_model(mend), journal=tmp_path / "j.sqlite")
-    assert [(row.cells[1], row.is_proven) for row in table.rows] == [("101 crowns", True), ("100 crowns", True)]
+    assert [(row.cells[1], row.is_proven) for row in table.rows] == [("100 crowns", True), ("101 crowns", True)]
     assert table.reading.steps[-1].after.text == "Tenant 0 (the first)"
     (line,) = [line for line in asked[-1].splitlines() if line.startswith("- ")]
     assert 'of "amount", neither the section nor the memory has 1,000; the words of "quote" do not stand' in line
@@ -298,3 +298,27 @@ def test_a_row_has_the_file_that_it_stands_in_and_its_quote_over_the_end_of_a_se
         )
         assert [row.places[0].source for row in table.rows] == ["a.md", "b.md"]
         assert table.unproven == 0
+
+
+def test_a_row_that_is_asked_for_again_stays_before_what_puts_it_right(tmp_path: Path) -> None:
+    text = "The rope costs 40 crowns. Later the rope went up to 45 crowns."
+    late = {"what": "rope", "amount": "45 crowns", "quote": "the rope went up to 45 crowns", "corrects": "40 crowns"}
+    first = {"what": "rope", "amount": "40 crowns", "quote": "The rope costs 40 crowns"}
+    replies = iter(([{**first, "quote": "The rope is at 40 crowns"}, late], [first]))
+    model = make_model(lambda _: json.dumps({"rows": next(replies), "memory": ""}))
+    table = collect(TextDocument(text), "every price: what, amount", model=model, journal=tmp_path / "j.sqlite")
+    assert [(row.cells[1], row.is_corrected) for row in table.rows] == [("40 crowns", True), ("45 crowns", False)]
+
+
+def test_amounts_in_different_units_are_told(tmp_path: Path) -> None:
+    text = "The rope costs 40 crowns. The nails cost 45 euros. The lamp costs 7."
+    amounts = {"rope": "40 crowns", "nails": "45 euros", "lamp": "7"}
+    rows = [{"what": what, "amount": amount, "quote": amount} for what, amount in amounts.items()]
+    for written, told in ((rows, "(crown, euro, none)"), (rows[:1], "")):
+        model = make_model(lambda _, written=written: json.dumps({"rows": written, "memory": ""}))
+        table = collect(
+            TextDocument(text), "every price: what, amount", model=model, journal=tmp_path / f"{len(written)}.sqlite"
+        )
+        units = [note for note in table.list_notes() if "different units" in note]
+        assert len(units) == bool(told)
+        assert all(told in note for note in units)

@@ -35,6 +35,32 @@ def test_a_model_is_told_what_to_mend_in_the_language_of_its_prompt() -> None:
     assert "neither the section" in placed.tell_faults(columns, "de")
 
 
+def test_a_unit_that_stands_above_the_numbers_of_a_table_is_theirs() -> None:
+    section = "Ledger, all in thousand euros (人民币行单位：万元)\n| platform | 73.5 |\n| laser | 186.4 |"
+    for cell, is_proven in (
+        ("73.5万元", True),
+        ("73.5 thousand euros", True),
+        ("74.5万元", False),
+        ("73.5亿元", False),
+    ):
+        row = WrittenRow(cells=(cell,), quote="platform | 73.5")
+        (placed,) = place_rows(SectionRows(rows=(row,)), section, "")
+        assert placed.is_proven is is_proven, cell
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ("Preis Stückpreis Betrag Montant Importe 金額 费用 経費 Materialkosten", Kind.NUMBER),
+        ("Frist Lieferdatum Échéance Fecha 日付 签订日", Kind.DATE),
+        ("Name Nummer Ort data 備考 生日礼物 数值", Kind.TEXT),
+    ],
+)
+def test_a_column_of_other_languages_speaks_of_a_date_or_an_amount(names: str, kind: Kind) -> None:
+    for name in names.split():
+        assert TableRequest.parse(f"every row: who, {name}").columns[1].kind is kind, name
+
+
 @pytest.mark.parametrize(
     ("value", "number"),
     [

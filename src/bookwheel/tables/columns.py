@@ -29,16 +29,26 @@ _COLON: Final = re.compile(r"[:：]")
 _BELONGING: Final = re.compile(r"\s(?:of|by|from|in|for|with|on|at|to|that|which|who)\s")
 _DATES: Final = re.compile(
     # What is "from whom" or "from account" is no day.
-    r"\b(date|day|when|until|deadline|due|since|from(?!\s+\w)|expir\w*)\b|日期|期限|时间|何时",
+    r"\b(date|day|when|until|deadline|due|since|from(?!\s+\w)|expir\w*)\b|日期|期限|时间|何时"
+    r"|\b(\w*datum|\w*frist|\w*termin|stichtag|wann|fällig\w*|seit|échéance|délai|quand|fecha|plazo|vencimiento|cuándo"
+    r"|scadenza|prazo)\b|時間|日付|期日|納期|締切|[签簽订訂署效期工货付止始]日\b",
     re.IGNORECASE,
 )
 _NUMBERS: Final = re.compile(
     r"\b(amount|price|cost|fee|sum|total|value|count|number|quantity|how many|how much|salary|rent|minutes|hours"
-    r"|duration|rate|percent|score|weight|age|balance|qty)\b|金额|价|费用|数量|数目|总计|工资|租金|时长|分钟|小时|人数|次数|余额",
+    r"|duration|rate|percent|score|weight|age|balance|qty)\b|金额|价|费用|数量|数目|总计|工资|租金|时长|分钟|小时|人数|次数|余额"
+    r"|\b(\w*preis|\w*betrag|\w*kosten|\w*summe|\w*gebühr|anzahl|menge|gehalt|\w*miete|dauer"
+    r"|montant|prix|coût|somme|quantité|nombre|salaire|loyer|durée|taux|âge"
+    r"|importe|precio|coste|costo|monto|suma|cantidad|salario|alquiler|saldo|importo|prezzo|quantità|valor|preço)s?\b"
+    r"|金額|價|費用|経費|數量|合計|總計|工資|料金|人數",
     re.IGNORECASE,
 )
 _UNITS: Final = re.compile(r"\bper \w+|(?<=amount )due\b|(?<=balance )due\b", re.IGNORECASE)
 """What says of a number for what it is: "price per day"."""
+_UNIT: Final = re.compile(
+    r"([$£€¥]|[A-Z]{3}(?=\s?\d))?\s?\d(?:[\d.,' ]*\d)?\s?"
+    r"(?:([日美欧港]元|欧元|[^\W\d_A-Za-z]|[A-Za-z]+)|([%‰$£€¥]))?"
+)
 _BOUNDS: Final = ("<", ">", "≤", "≥", "&lt;", "&gt;")
 """What a value begins with that is only known to be less or more."""
 NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
@@ -94,6 +104,16 @@ class Column:
         """Return what sorts values by their number or date, those without one last; the same of what `fold` joins."""
         known = self.normalize(value)
         return known is None, "" if known is None else known, self.fold(value)
+
+    def find_unit(self, value: str) -> str:
+        """Return what a number counts or is paid in, as "£" or "crown"; empty where it says neither.
+
+        >>> [Column(name="fee").find_unit(fee) for fee in ("£1,200", "12 crowns a year", "186.4万元", "28.8")]
+        ['£', 'crown', '元', '']
+        """
+        found = _UNIT.search(unify_numbers(value))
+        unit = next(filter(None, found.groups()), "") if found else ""
+        return unit.rstrip("s") if len(unit) > len("s") else unit
 
     def normalize(self, value: str | None) -> str | float | None:
         """Return the value as its kind: a number, an ISO date, or the text; None where it has none of the kind."""

@@ -56,6 +56,12 @@ _FAULTS: Final = {
     "zh": ("“{name}”中的 {words} 在这一段和记忆里都没有", f"“{QUOTE}”的文字在这一段里不是连在一起的"),
 }
 _IN_NUMBERS: Final = frozenset(".,'’")
+_WITH_UNIT: Final = re.compile(r"\s*(\d[\d.,]*)\s*([^\d\s][^\d]*?)\s*")
+_UNIT_TOLD: Final = (
+    r"(?:单位|單位|単位|\bunits?|\beinheit|\bunités?|\bunidad(?:es)?|\bin)\s*[:：]?\s*(?:人民币)?{unit}(?!\w)"
+    r"|[(（]\s*{unit}\s*[)）]"
+)
+"""How a table says of all its numbers what they are in."""
 _DOTS: Final = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\.{3,}|…+)\s*")
 _MOST_LEFT_OUT: Final = 600
 """Characters between two parts of a quote."""
@@ -333,7 +339,7 @@ class _Section:
         digits = tuple(word.text for word in parse_words(value) if any(map(str.isdigit, word.text)))
         if not missing and not digits:
             return ()
-        if self._has_quantity(value):
+        if self._has_quantity(value) or self._has_unit_above(value):
             return tuple(word for word in missing if word not in digits)
         # The comma of 8,75 is none of thousands: it is not 875.
         return tuple(dict.fromkeys((*missing, *digits))) if read_amount(value) is not None else missing
@@ -349,6 +355,15 @@ class _Section:
         # "A reduction of 29 %" is -29 % in a table.
         amount = read_amount(value)
         return amount is not None and abs(amount) in self._amounts
+
+    def _has_unit_above(self, value: str) -> bool:
+        """Return whether the number stands there without the unit that is told above it: 73.5 of 73.5万元."""
+        found = _WITH_UNIT.fullmatch(value)
+        amount = read_amount(found[1]) if found else None
+        if not found or amount not in self._amounts:
+            return False
+        unit = re.escape(found[2])
+        return re.search(_UNIT_TOLD.format(unit=unit), self._known, re.IGNORECASE) is not None
 
 
 def _find_whole(words: str, text: str) -> int:

@@ -308,14 +308,20 @@ class Table:
         )
 
     def _list_unread(self) -> Iterator[tuple[int, str]]:
-        """Yield for each column of numbers or dates how many values are none, and so are missing in sums."""
+        """Yield for columns of numbers or dates how many values are none, and so missing in sums, and mixed units."""
         for at, column in enumerate(self.columns):
             if column.kind is not Kind.TEXT:
-                values = [row.cells[at] for row in self.rows if row.cells[at]]
+                values = [cell for row in self.rows if (cell := row.cells[at])]
                 count = sum(column.normalize(value) is None for value in values)
                 yield (
                     count,
                     f"{count} of {len(values)} values of {column.name!r} give no one {column.kind}; SQL has null",
+                )
+                units = dict.fromkeys(column.find_unit(value) or "none" for value in values if column.normalize(value))
+                named = ", ".join([*units][:_MOST_NAMED])
+                yield (
+                    column.kind is Kind.NUMBER and len(units) > 1,
+                    f"values of {column.name!r} have different units ({named}): a sum over them mixes these",
                 )
 
     def to_markdown(self) -> str:

@@ -318,8 +318,10 @@ def _keep_proven(old: SectionRows | None, new: SectionRows, section: str, memory
         return new
     kept = [placed.row for placed in place_rows(old, section, memory) if placed.is_proven or placed.is_seen]
     known = {row.cells for row in new.rows}
-    rows = (*(row for row in kept if row.cells not in known), *new.rows)
-    return replace(new, rows=rows, memory=new.memory or old.memory)
+    both = replace(new, rows=(*(row for row in kept if row.cells not in known), *new.rows))
+    # In the section's order, for the last of those that say otherwise counts.
+    placed = sorted(place_rows(both, section, memory), key=lambda one: one.span[0] if one.span else len(section))
+    return replace(both, rows=tuple(one.row for one in placed), memory=new.memory or old.memory)
 
 
 def _find_middle(text: str) -> int:

@@ -7,6 +7,7 @@ is looked at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -40,6 +41,7 @@ _SHORT_LINE: Final = 60
 _LEAST_WIDTH: Final = 36
 # 审 判 长　　沈　　岚: as judgments and forms print titles and names.
 _SPACED: Final = compile_late(rf"(?<![{UNSPACED}])[{UNSPACED}](?:[ \t\u3000]+[{UNSPACED}](?![{UNSPACED}]))+")
+_THOUSANDS: Final = compile_late(r"\d{1,3}(?:[.,]\d{3})+")
 # A number with what may stand behind it and is part of it.
 _SCALED: Final = compile_late(r"(?<![\w.,])(\d[\d.,]*)\s?(?:[十百千萬万億亿]+|[^\W\d_]+)?")
 _UNSPACED: Final = compile_late(f"[{UNSPACED}]")
@@ -126,7 +128,8 @@ def drop_written(missing: Sequence[str], words: str, passages: Sequence[LocatedS
     def is_written(word: str) -> bool:
         if not any(map(str.isdigit, word)):
             return is_foreign
-        return bool(amounts & (list_amounts(word) | list_amounts(scaled.get(word, ""))))
+        plain = re.sub("[.,]", "", word) if _THOUSANDS.fullmatch(word) else word
+        return bool(amounts & (list_amounts(word) | list_amounts(plain) | list_amounts(scaled.get(word, ""))))
 
     return tuple(word for word in missing if not is_written(word))
 

@@ -79,18 +79,22 @@ def test_a_question_that_the_table_cannot_answer_gets_no_figures(tmp_path: Path)
 def test_the_command_shows_figures_sql_and_rows(
     monkeypatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def open_model(*_words: object, **_settings: object) -> ScriptedModel:
+    opened: list[object] = []
+
+    async def open_model(*words: object, **_settings: object) -> ScriptedModel:
+        opened.append(words[0])
         return make_model(SQL)
 
     monkeypatch.setattr("bookwheel.models.registry.open_model", open_model)
     monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     (tmp_path / "rent.txt").write_text(write_document(6))
-    for words in ([str(tmp_path / "rent.txt"), SENTENCE], ["last"]):
+    for words in ([str(tmp_path / "rent.txt"), SENTENCE, "--model", "reader"], ["last"]):
         with pytest.raises(SystemExit) as ended:
             main(["collect", *words, *(["--ask", QUESTION] if words == ["last"] else [])])
     output = capsys.readouterr()
     assert ended.value.code == 0
+    assert opened == ["reader", "reader"]
     assert f"sql: {SQL}" in " ".join(output.err.split())
     assert output.out.splitlines()[-1].startswith("2027-06\t6\t615")
 

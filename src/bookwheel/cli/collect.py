@@ -179,7 +179,9 @@ async def _ask(shown: ShownTable, question: str, journal: Journal, options: Read
     from bookwheel.schema import to_plain
     from bookwheel.tables.questions import ask_table
 
-    async with options.models.open_session(journal) as session:
+    # As a question that goes on, it is asked of the model that read.
+    kept = journal.address_of(shown.facts["reading"])
+    async with options.models.open_session(journal, kept=kept) as session:
         plan = session.build_plan(options.given)
         answer = await ask_table(shown, shown.facts["count"], question, session.model, plan)
     if options.output.as_json:

@@ -61,6 +61,15 @@ def test_every_invention_is_left_out_and_listed(tmp_path: Path) -> None:
     assert "sheer greed" not in text.partition("Left out")[0]
 
 
+def test_a_report_in_chinese_has_headings_in_chinese(tmp_path: Path) -> None:
+    outline = OUTLINE.replace("# Payments", "# 付款情况")
+    made = report(make_documents(2), "付款情况", outline=outline, model=make_report_model(), journal=tmp_path / "j")
+    text = format_markdown(list(list_blocks(made)))
+    assert "## 来源" in text
+    assert "## 依据范围" in text
+    assert "Sources" not in text
+
+
 def test_coverage_adds_up_and_names_what_was_not_read(tmp_path: Path) -> None:
     documents = make_documents(8)
     made = report(documents, "x", outline=OUTLINE, model=make_report_model(), journal=tmp_path / "j.sqlite")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -15,6 +15,7 @@ from bookwheel.claims import Verdict
 from bookwheel.errors import explain_failure
 from bookwheel.tables.files import check_format
 from bookwheel.tables.table import format_grid
+from bookwheel.text.lexicon import language_of
 from bookwheel.text.sanitize import escape_markdown, sanitize
 from bookwheel.views.verdicts import VERDICT_WORDS
 
@@ -40,8 +41,33 @@ class Block:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
+_CHINESE: Final = {
+    "Sources": "来源",
+    "In other words": "换了说法",
+    "Compare these sentences, marked ≈, with what they rest on:": "请将带 ≈ 的句子与所依据的原文对照：",
+    "Left out": "未采用",
+    "Sentences that no row bears out:": "没有任何一行能证实的句子：",
+    "What this rests on": "依据范围",
+    "document": "文件",
+    "characters": "字符数",
+    "under its sentences": "句子所依据",
+    "read, not used": "已读未用",
+    "not read": "未读",
+    "No sentence of this section is borne out.": "本节没有得到证实的句子。",
+    "The documents have no such row.": "文件中没有这样的内容。",
+}
+"""A report's own words where its title and brief are in Chinese."""
+
+
 def list_blocks(report: WrittenReport) -> Iterator[Block]:
-    """Yield a report's pieces: its sections, what was left out, its sources, and what it rests on."""
+    """Yield a report's pieces: its sections, what was left out, its sources, and what it rests on, in its language."""
+    words = _CHINESE if language_of(f"{report.title}\n{report.brief}") == "zh" else {}
+    for block in _list_blocks(report):
+        names = tuple(words.get(name, name) for name in block.names)
+        yield replace(block, text=words.get(block.text, block.text), names=names)
+
+
+def _list_blocks(report: WrittenReport) -> Iterator[Block]:
     yield Block(kind="title", text=report.title)
     for section in report.sections:
         yield Block(kind="heading", text=section.title)

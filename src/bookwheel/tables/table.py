@@ -34,6 +34,8 @@ _FACTS: Final = (
     *("contradicts", "later", "holds", "corrects", "by hand", "row"),
 )
 """What a record tells of a row besides its cells; `row` is the id by which it is edited."""
+_SCALES: Final = ("万", "亿", "萬", "億")
+"""What may stand behind a number whose unit goes without saying."""
 _MOST_NAMED: Final = 5
 _Row = TypeVar("_Row")
 _OF_PICTURES: Final = ("picture", "box", "confidence", "seen")
@@ -317,7 +319,8 @@ class Table:
                     count,
                     f"{count} of {len(values)} values of {column.name!r} give no one {column.kind}; SQL has null",
                 )
-                units = dict.fromkeys(column.find_unit(value) or "none" for value in values if column.normalize(value))
+                told = (value for value in values if column.normalize(value) and not value.endswith(_SCALES))
+                units = dict.fromkeys(column.find_unit(value) or "none" for value in told)
                 named = ", ".join([*units][:_MOST_NAMED])
                 yield (
                     column.kind is Kind.NUMBER and len(units) > 1,

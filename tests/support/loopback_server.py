@@ -46,12 +46,15 @@ class Gated(ScriptedModel):
     def __init__(self, **settings: object) -> None:
         super().__init__(keyword_reader, **{"plan": PLAN, "window": 400, **settings})
         self.leave = 10**9
+        self.asked = 0
+        """Calls that came, with those that were cancelled while they were held."""
         self.seen = 0
 
     def after(self, calls: int) -> None:
         self.leave = calls
 
     async def reply(self, messages, *, limit, sampling):
+        self.asked += 1
         while self.seen >= self.leave:  # noqa: ASYNC110 - it is another thread that gives leave
             await asyncio.sleep(0.002)
         self.seen += 1

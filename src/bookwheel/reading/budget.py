@@ -1,8 +1,8 @@
 """Hard limits of tokens, seconds and money around a model.
 
 The worst cost of a call is reserved before it starts and released when it ends, so calls side by side cannot pass a
-limit together. A call without a reply counts too, with what it may have cost. Limits hold for one run: a resumed
-reading starts to count anew, unless it is told what counts already.
+limit together. A call without a reply, cancelled or failed, counts too, with what it may have cost. Limits hold for one
+run: a resumed reading starts to count anew, unless it is told what counts already.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import (
@@ -33,6 +33,8 @@ from bookwheel.types import Message, Reply, Usage
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings, Copies)
 SpendKind: TypeAlias = Literal["reply", "judge", "likelihood", "embed"]
+NOT_SENT: Final = "the call was not sent"
+"""The message of the CancelledError of a call that still waited for its turn, so that it costs nothing."""
 
 
 class SpendingModel(ModelWrapper):
@@ -99,9 +101,10 @@ class BudgetedModel(SpendingModel):
                     raise
                 self._charge(worst or estimate_usage(self, messages, limit), time.monotonic() - began)
                 raise self._out_of_time() from None
-            except asyncio.CancelledError:
+            except asyncio.CancelledError as error:
                 # The server is at work on it, and who cancels and resumes must not get calls for nothing.
-                self._charge(worst or estimate_usage(self, messages, limit), time.monotonic() - began)
+                if NOT_SENT not in error.args:
+                    self._charge(worst or estimate_usage(self, messages, limit), time.monotonic() - began)
                 raise
             except ModelError as error:
                 if error.is_charged:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
 from bookwheel.errors import Overloaded
 from bookwheel.plan import Budget
+from bookwheel.types import Status
 
 LIMIT = 1200
 
@@ -31,6 +33,24 @@ def test_resuming_again_and_again_does_not_pass_the_servers_limit(serving, gated
             assert (again.status_code, "the server's limit" in again.text) == (409, True)
             assert up.events(id_)[-1][2]["status"] == "stopped"
         assert 0 < spent(up, id_) <= LIMIT
+
+
+@pytest.mark.slow
+def test_calls_that_are_cancelled_count_so_that_resuming_does_not_pass_the_servers_limit(serving, gated) -> None:
+    model = gated()
+    model.after(0)
+    with serving(model, plans=limited(model)) as up, up.client() as client:
+        id_ = up.begin()["reading"]
+        while up.journal.reading(id_).status is not Status.STOPPED:
+            asked = up.journal.reading(id_).usage.calls
+            while model.asked == asked and up.journal.reading(id_).status is Status.READING:
+                time.sleep(0.01)
+            client.post(f"/readings/{id_}/cancel")
+            assert up.journal.reading(id_).usage.calls == model.asked < LIMIT // 100
+            client.post(f"/readings/{id_}/resume", json={})
+        metrics = client.get("/metrics").text
+        assert 0 < spent(up, id_) <= LIMIT
+    assert f'bookwheel_calls_total{{model="scripted"}} {float(model.asked)}' in metrics
 
 
 @pytest.mark.slow

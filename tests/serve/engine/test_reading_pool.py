@@ -78,12 +78,13 @@ def test_a_cancelled_reading_keeps_its_steps_and_goes_on_without_repeating_a_cal
         up.events(id_, until=4)
         stopped = client.post(f"/readings/{id_}/cancel").json()
         assert (stopped["status"], len(stopped["steps"])) == ("cancelled", 4)
+        # With the call under way, whose reply nobody waited for.
+        assert stopped["usage"]["calls"] == model.asked
         model.after(10**9)
         assert client.post(f"/readings/{id_}/resume", json={}).json()["status"] == "reading"
         ended = up.events(id_)[-1][2]
     assert ended["status"] == "answered"
-    # The call that was under way was paid for.
-    assert ended["usage"]["calls"] == model.seen + 1
+    assert ended["usage"]["calls"] == model.asked <= model.seen + 1
 
 
 @pytest.mark.slow
@@ -136,7 +137,9 @@ def test_a_restart_in_mid_reading_goes_on_by_itself_and_repeats_no_call(serving,
     assert events[-1][2]["status"] == "answered"
     assert "".join(step.chunk.text for step in whole.steps) == words[0]
     assert first.seen == 5
-    assert first.seen + second.seen == len(whole.steps) + 1 == whole.usage.calls - 1
+    assert first.seen + second.seen == len(whole.steps) + 1
+    # The call that the end of the first server cut off may have been paid for.
+    assert whole.usage.calls == first.asked + second.seen
 
 
 @pytest.mark.slow

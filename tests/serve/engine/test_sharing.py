@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,14 @@ from hypothesis import strategies as st
 from bookwheel.errors import BudgetReached, Unreachable
 from bookwheel.models.base import Ability
 from bookwheel.models.scripted import ScriptedModel
-from bookwheel.plan import Sampling
+from bookwheel.plan import Budget, Sampling
+from bookwheel.reading.budget import BudgetedModel
 from bookwheel.serve.engine.access import Key, TokenQuota
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import JobCancelled, ReadingLoop
 from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageStore
-from bookwheel.types import Message
+from bookwheel.types import Message, Usage
 
 TALK = (Message(role="user", content="one two three four"),)
 
@@ -193,6 +195,20 @@ def test_a_cancelled_call_is_not_for_nothing(usage: UsageStore) -> None:
 
     asyncio.run(run())
     assert usage.tokens_today("a") == 54
+
+
+@pytest.mark.parametrize(("slots", "spent"), [(1, Usage(calls=1, prompt_tokens=4, completion_tokens=50)), (0, Usage())])
+def test_a_cancelled_call_counts_for_its_reading_unless_it_still_waited_for_its_turn(slots: int, spent: Usage) -> None:
+    async def run() -> Usage:
+        model = BudgetedModel(shared(Model(seconds_per_call=60), FairQueue(slots, most_waiting=9)), Budget(tokens=900))
+        call = asyncio.create_task(model.reply(TALK, limit=50, sampling=Sampling()))
+        await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        return replace(model.spent, seconds=0.0)
+
+    assert asyncio.run(run()) == spent
 
 
 def test_judgements_wait_count_and_run_in_the_models_loop_like_replies(usage: UsageStore) -> None:

@@ -185,6 +185,7 @@ def test_a_follow_up_that_was_interrupted_goes_on_where_it_stood(serving, model,
         kept = up.journal.reading(said.reading)
     assert "Gulls" in content(said)
     assert len(kept.steps) == 2 * steps
+    # One more than were answered: the call that was cut off.
     assert kept.usage.calls == steps + 3
 
 

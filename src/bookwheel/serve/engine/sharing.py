@@ -19,7 +19,7 @@ from bookwheel.models.base import (
     Likelihood,
     Model,
 )
-from bookwheel.reading.budget import SpendingModel, SpendKind, lost_usage, worst_usage
+from bookwheel.reading.budget import NOT_SENT, SpendingModel, SpendKind, estimate_usage, lost_usage, worst_usage
 from bookwheel.serve.engine.access import TokenQuota
 from bookwheel.serve.engine.errors import too_many_requests
 from bookwheel.serve.engine.running_reading import RunningReading
@@ -151,8 +151,20 @@ class SharedModel(SpendingModel):
     ) -> _T:
         """Make a call in the model's own event loop, within the quota."""
         # Counted here and not in the model's loop: a server's tokenizer waits for the network.
-        worst = worst_usage(self, messages, limit) if self._quota else Usage()
-        return await self._run(self._call(worst, call, kind))
+        worst = (worst_usage if self._quota else estimate_usage)(self, messages, limit)
+        is_sent = False
+
+        async def send() -> _T:
+            nonlocal is_sent
+            is_sent = True
+            return await call()
+
+        try:
+            return await self._run(self._call(worst, send, kind))
+        except asyncio.CancelledError as error:
+            if is_sent:
+                raise
+            raise asyncio.CancelledError(NOT_SENT) from error
 
     async def _run(self, call: Coroutine[Any, Any, _R]) -> _R:
         if asyncio.get_running_loop() is self._loop:
@@ -169,13 +181,16 @@ class SharedModel(SpendingModel):
                 except (ModelError, asyncio.CancelledError) as error:
                     # A client that starts and cancels calls must not get them for nothing.
                     lost = lost_usage(error, worst) if isinstance(error, ModelError) else worst
-                    if self._quota and (not isinstance(error, ModelError) or error.is_charged):
-                        await self._quota.settle(lost.tokens)
+                    if not isinstance(error, ModelError) or error.is_charged:
+                        await self._count(lost, start)
                     raise
-            self._metrics.count_call(self.name, result.usage, time.perf_counter() - start)
-            if self._quota:
-                await self._quota.settle(result.usage.tokens)
+            await self._count(result.usage, start)
         return result
+
+    async def _count(self, usage: Usage, start: float) -> None:
+        self._metrics.count_call(self.name, usage, time.perf_counter() - start)
+        if self._quota:
+            await self._quota.settle(usage.tokens)
 
     async def _show(self, call: Callable[[], Awaitable[_T]], kind: SpendKind) -> _T:
         """Make the call so that whoever watches the reading sees it; where nobody does, nothing is streamed."""

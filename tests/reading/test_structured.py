@@ -17,7 +17,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading import structured
 from bookwheel.reading.loop import read
-from bookwheel.reading.structured import _find_messages, _parse_value, allow_nulls, apply_schema, settle_nulls
+from bookwheel.reading.structured import _find_messages, _parse_value, allow_nulls, apply_schema, is_call, settle_nulls
 from bookwheel.types import Answer, Conversation, Message, Reply, Step
 
 OBJECT = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
@@ -47,6 +47,22 @@ def test_an_object_is_found_in_what_stands_around_it(text: str) -> None:
 )
 def test_a_value_of_any_type_may_be_the_whole_reply(text: str, schema: dict, value: object) -> None:
     assert _parse_value(text, schema) == (value, "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "answer", "found"),
+    [
+        ({"const": "pay"}, '{"tool": "pay", "arguments": {"crowns": 9}}', True),
+        ({"const": "call"}, '{"tool": "pay", "arguments": {"crowns": 9}}', False),
+        ({"type": "string"}, '{"tool": "pay", "arguments": {"crowns": 9}}', False),
+        ({"const": "pay"}, "The tool is called pay.", False),
+    ],
+)
+def test_a_call_is_one_of_a_tool_that_the_schema_offers(tool: dict, answer: str, found: bool) -> None:
+    call = {"type": "object", "properties": {"tool": tool, "arguments": {"type": "object"}}}
+    words = {"type": "object", "properties": {"reply": {"type": "string"}}}
+    for schema in (call, {"anyOf": [words, call]}):
+        assert is_call(answer, replace(Plan(), schema=json.dumps(schema))) is found
 
 
 def test_what_does_not_fit_is_told() -> None:

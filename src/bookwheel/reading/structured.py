@@ -34,6 +34,9 @@ from bookwheel.types import Answer, Document, Finish, Message, Step
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
+TOOL: Final = "tool"
+ARGUMENTS: Final = "arguments"
+"""The two fields of an answer that calls a tool; the schema names the tool in an option of its own."""
 _TRIES: Final = 3
 _MOST_FAULTS: Final = 12
 _ASK: Final = """\
@@ -206,6 +209,21 @@ def _find_messages(answer: Answer, question: str, model: Model, plan: Plan) -> t
         if model.window is None or need <= model.window:
             return messages
     return None if plan.schema_optional else alone
+
+
+def is_call(answer: str, plan: Plan) -> bool:
+    """Return whether an answer calls a tool that the plan's schema offers: it says what to do, and states nothing."""
+    if not plan.schema or TOOL not in answer:
+        return False
+    try:
+        value, schema = json.loads(answer), json.loads(plan.schema)
+    except ValueError:
+        return False
+    options = [option.get("properties") or {} for option in list_options(schema) or [schema]]
+    return isinstance(value, dict) and any(
+        value.keys() == option.keys() == {TOOL, ARGUMENTS} and option[TOOL] == {"const": value[TOOL]}
+        for option in options
+    )
 
 
 def count_turn(model: Model, plan: Plan) -> int:

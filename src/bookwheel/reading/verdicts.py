@@ -30,6 +30,7 @@ from bookwheel.reading.model_judge import (
     make_judge,
 )
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.structured import is_call
 from bookwheel.reading.trial import estimate_trial, hold_trial, name_tried
 from bookwheel.types import Document, Message, Reply, Step
 from bookwheel.verdict.judge import judge_answer
@@ -51,8 +52,11 @@ async def judge(
     model: Model,
     is_strict: bool = False,
 ) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
-    """Return the evidence and the claims of an answer, as the plan wants it judged; `is_strict` raises what failed."""
-    if plan.verdict == VerdictMode.OFF:
+    """Return the evidence and the claims of an answer, as the plan wants it judged; `is_strict` raises what failed.
+
+    A call of a tool has none: it is no statement.
+    """
+    if plan.verdict == VerdictMode.OFF or is_call(answer, plan):
         return (), ()
     if by := await settle_judge(question, model, plan):
         return await judge_by_model(answer, question, steps, document, by, is_strict=is_strict)

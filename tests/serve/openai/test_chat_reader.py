@@ -290,6 +290,8 @@ def test_a_tool_is_called_and_its_result_leads_to_the_reply(answering, words) ->
         (call,) = called.choices[0].message.tool_calls
         assert called.choices[0].finish_reason == "tool_calls"
         assert (call.function.name, json.loads(call.function.arguments)) == ("greet", {"name": "Ada Quill"})
+        # It states nothing, so nothing of it is judged.
+        assert (called.verdict, called.sign, called.claims) == (None, "grey", [])
         chat += [
             called.choices[0].message.model_dump(exclude_none=True),
             {"role": "tool", "tool_call_id": call.id, "content": "done"},
@@ -312,7 +314,7 @@ def test_a_model_that_writes_no_json_answers_in_words_where_tools_are_offered(up
     else:
         text, finish, notes = content(said), said.choices[0].finish_reason, said.notes
     assert ("Ada Quill" in text, finish) == (True, "stop")
-    assert any("no tool could be called" in note for note in notes)
+    assert any("no tool was called" in note for note in notes)
 
 
 def test_tools_that_do_not_fit_the_window_are_not_offered_to_the_model(answering, words) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bookwheel.claims import Fit, Sign, Verdict
 from bookwheel.models.base import Model
 from bookwheel.plan import Seed, Temperature, TopP
-from bookwheel.reading.structured import format_schema
+from bookwheel.reading.structured import ARGUMENTS, TOOL, format_schema
 from bookwheel.record import ClaimJson, EvidenceJson
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.settings import FollowUp
@@ -33,8 +33,6 @@ _NEUTRAL: Final[tuple[Any, ...]] = (None, False, 0, 0.0, "", [], {})
 # A reply without a limit may fill a quarter of the window.
 _REPLY_DIVISOR: Final = 4
 _REPLY: Final = "reply"
-_TOOL: Final = "tool"
-_ARGUMENTS: Final = "arguments"
 
 
 class ReadingFactsJson(BaseModel):
@@ -178,13 +176,14 @@ def is_schema_optional(chat: ChatShape) -> bool:
 
 
 def name_words(chat: ChatShape, answer: str) -> tuple[str, ...]:
-    """Return a note where tools were offered and the answer stayed in words."""
+    """Return a note where tools were offered and the answer stayed in words; why, the answer does not say."""
     if not is_schema_optional(chat):
         return ()
     try:
         json.loads(answer)
     except ValueError:
-        return ("no tool could be called: the model wrote no JSON of the tools' schema, or it does not fit its window",)
+        why = "the document does not tell all that a call must have, or the model wrote no JSON for it, or has no room"
+        return (f"no tool was called: {why}",)
     return ()
 
 
@@ -239,7 +238,7 @@ def _build_choice(tools: list[dict[str, Any]], chat: ChatShape, format_: str | N
         arguments = dict(tool.get("parameters") or {"type": "object"})
         definitions |= arguments.pop("$defs", {})
         about = f"A call of the tool {tool['name']}: {tool.get('description') or 'no description'}"
-        options.append(_object({_TOOL: {"const": tool["name"]}, _ARGUMENTS: arguments}, about))
+        options.append(_object({TOOL: {"const": tool["name"]}, ARGUMENTS: arguments}, about))
     schema = options[0] if len(options) == 1 else {"anyOf": options}
     return {**schema, **({"$defs": definitions} if definitions else {})}
 
@@ -262,11 +261,11 @@ def build_message(chat: ChatShape, answer: str, id_: str) -> tuple[dict[str, Any
         value = json.loads(answer)
     except ValueError:  # an answer of a reading that was asked for before, with no tools
         return {"content": answer}, None
-    if not isinstance(value, dict) or _TOOL not in value:
+    if not isinstance(value, dict) or TOOL not in value:
         reply = value.get(_REPLY, value) if isinstance(value, dict) else value
         return {"content": reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)}, None
-    arguments = json.dumps(value.get(_ARGUMENTS, {}), ensure_ascii=False)
-    return {"content": None, "tool_calls": [make_call(f"call_{id_}", value[_TOOL], arguments)]}, "tool_calls"
+    arguments = json.dumps(value.get(ARGUMENTS, {}), ensure_ascii=False)
+    return {"content": None, "tool_calls": [make_call(f"call_{id_}", value[TOOL], arguments)]}, "tool_calls"
 
 
 def make_call(id_: Any, name: Any, arguments: str) -> dict[str, Any]:

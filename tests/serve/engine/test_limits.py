@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bookwheel.errors import Overloaded
-from bookwheel.plan import Budget
-from bookwheel.types import Status
+from bookwheel.plan import Budget, Plan
+from bookwheel.serve.engine.running_reading import ReadingRequest
+from bookwheel.types import DocumentInfo, Reading, Status
 
 LIMIT = 1200
 
@@ -29,10 +30,29 @@ def test_resuming_again_and_again_does_not_pass_the_servers_limit(serving, gated
         id_ = up.begin()["reading"]
         assert up.events(id_)[-1][2]["status"] == "stopped"
         for _ in range(4):
-            again = client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": 2 * LIMIT}}})
-            assert (again.status_code, "the server's limit" in again.text) == (409, True)
-            assert up.events(id_)[-1][2]["status"] == "stopped"
+            refused = client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": 10 * LIMIT}}})
+            assert (refused.status_code, refused.json()["kind"]) == (400, "ServerLimitReached")
+            assert "this server's limit" in refused.json()["error"] == up.journal.reading(id_).error
         assert 0 < spent(up, id_) <= LIMIT
+    with serving(model, plans=limited(model, 100 * LIMIT)) as up, up.client() as client:
+        assert client.post(f"/readings/{id_}/resume").json()["status"] == "reading"
+        assert up.events(id_)[-1][2]["status"] == "answered"
+
+
+@pytest.mark.slow
+def test_a_budget_of_the_client_below_the_servers_can_be_renewed_until_that_is_used_up(serving, gated, words) -> None:
+    model = gated()
+    with serving(model, plans=limited(model)) as up, up.client() as client:
+        id_ = up.begin(plan={"budget": {"tokens": LIMIT // 2}})["reading"]
+        assert up.events(id_)[-1][2]["status"] == "stopped"
+        before = spent(up, id_)
+        client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": LIMIT}}}).raise_for_status()
+        assert "this server's limit" in up.events(id_)[-1][2]["error"]
+        assert before < spent(up, id_) <= LIMIT
+        chat = [{"role": "user", "content": text} for text in words]
+        said = client.post("/v1/chat/completions", json={"model": "scripted", "messages": chat})
+    assert (said.status_code, said.json()["error"]["code"]) == (400, "server_limit_reached")
+    assert "resume" not in said.json()["error"]["message"]
 
 
 @pytest.mark.slow
@@ -115,3 +135,12 @@ def test_a_reading_waits_for_its_model_and_the_log_says_so(serving, gated, caplo
         id_ = up.begin()["reading"]
         assert up.events(id_)[-1][2]["status"] == "answered"
     assert f"reading {id_} waits for the model" in caplog.text
+
+
+@pytest.mark.parametrize("status", [Status.STOPPED, Status.ANSWERED])
+def test_an_answer_whose_judging_the_limit_ended_is_no_reading_that_cannot_go_on(status: Status) -> None:
+    plan = Plan(budget=Budget(tokens=LIMIT))
+    ended = Reading(id="a", document=DocumentInfo(id="", name="", length=9), question="Q?", plan=plan, model="m")
+    ended = replace(ended, status=status, error="stopped", error_kind="BudgetReached")
+    named = ReadingRequest(reading=ended, open_document=None, limits=plan.budget).name_limit(ended)
+    assert ("this server's limit" in named.error) == (status is Status.STOPPED)

@@ -29,6 +29,10 @@ class QuotaReached(BudgetReached):
     """A key has used its tokens of the day, or a request could exceed the rest; nothing was called for it."""
 
 
+class ServerLimitReached(BudgetReached):
+    """The server's own limit of a reading was reached. It holds for all runs, so that the reading cannot go on here."""
+
+
 def hide_place(error: BookwheelError, journal: Path) -> BookwheelError:
     """Return an error as a client is told it: not where the journal lies."""
     if not isinstance(error, JournalError):

@@ -330,7 +330,6 @@ class ReadingRunner:
             quota=request.quota,
             running=running,
         )
-
         way = find_way(reading)
         if request.lockstep:
             way = follow(request.lockstep, request.member, way)
@@ -349,6 +348,8 @@ class ReadingRunner:
         if running.is_interrupted:  # while the reading was being recorded, when there was no job to cancel yet
             job.cancel()
         ended = await self._wait_for_job(running, job)
+        if (named := request.name_limit(ended)) is not ended:
+            await self.journal.end(ended := named)
         if ended.status is not Status.READING:
             await asyncio.to_thread(self.usage.set_ended, reading.id)
         return ended

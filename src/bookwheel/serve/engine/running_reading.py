@@ -17,16 +17,18 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from bookwheel.background import LoopThread
-from bookwheel.errors import BookwheelError
+from bookwheel.errors import BookwheelError, BudgetReached
 from bookwheel.journal import StoredDocument
+from bookwheel.plan import Budget
 from bookwheel.reading.several import Lockstep
 from bookwheel.serve.engine.access import Key, TokenQuota
+from bookwheel.serve.engine.errors import ServerLimitReached
 from bookwheel.session import WayRequest
-from bookwheel.types import Answer, Reading, Step, Usage
+from bookwheel.types import Answer, Reading, Status, Step, Usage
 
 CallKind: TypeAlias = Literal["reply", "judge", "likelihood"]
 """What a model is asked for."""
@@ -70,12 +72,22 @@ class ReadingRequest:
     """The journal has the reading, so it continues after its last step."""
     counted: Usage = field(default_factory=Usage)
     """Spent by earlier runs, and counted against the budget."""
+    limits: Budget = field(default_factory=Budget)
+    """The server's own, which no budget can pass."""
     lockstep: Lockstep | None = None
     """Shared by the readings of several questions about one document."""
     leader: str = ""
     """The id of the first of these readings; empty for a reading by itself."""
     member: int = 0
     """Its place among them."""
+
+    def name_limit(self, ended: Reading) -> Reading:
+        """Return the reading with an error that says so if the server's own limits stopped it, else as it is."""
+        is_stopped = ended.status is Status.STOPPED and ended.error_kind == BudgetReached.__name__
+        if not is_stopped or ended.plan.budget != self.limits:
+            return ended
+        whose = "That is this server's limit of a reading, all of its runs together, so it cannot go on here."
+        return replace(ended, error=f"{ended.error}. {whose}", error_kind=ServerLimitReached.__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

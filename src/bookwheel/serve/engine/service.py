@@ -23,7 +23,7 @@ from bookwheel.reading.runner import can_judge, judge_again
 from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequest, TokenQuota
 from bookwheel.serve.engine.documents import DocumentStore
-from bookwheel.serve.engine.errors import ApiError, hide_place
+from bookwheel.serve.engine.errors import ApiError, ServerLimitReached, hide_place
 from bookwheel.serve.engine.kept_responses import KeptResponses
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.memories import ServedMemories
@@ -214,6 +214,7 @@ class Service(Library):
             quota=quota,
             way=way,
             counted=spent or Usage(),
+            limits=self.plans[spec.model].budget,
         )
 
     def prepare_next(self, reading: Reading, caller: Caller, counted: Usage | None = None) -> ReadingRequest:
@@ -227,6 +228,7 @@ class Service(Library):
             quota=self.quota(caller.key),
             is_stored=True,
             counted=counted or Usage(),
+            limits=limits,
         )
 
     def source_opener(self, source: SourceRequest, access: AccessPolicy, caller: Caller) -> DocumentOpener:
@@ -267,9 +269,8 @@ class Service(Library):
         if reading.status is Status.ANSWERED or self.readings.get_running(reading.id):
             return reading
         limits, counted = self._renew_budget(reading, reading.model, budget)
-        if reading.status is Status.STOPPED and counted.calls and limits == reading.plan.budget:
-            message = f"the server's limit holds for all runs of a reading, and this one {reading.error}"
-            raise ApiError(409, message, kind="limit_reached")
+        if reading.error_kind == ServerLimitReached.__name__ and limits == reading.plan.budget:
+            raise ServerLimitReached(reading.error)
         reading = replace(reading, plan=replace(reading.plan, budget=limits))
         return await self.continue_reading(reading, caller, counted)
 

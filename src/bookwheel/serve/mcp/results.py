@@ -21,7 +21,7 @@ from bookwheel.errors import BookwheelError, InputError
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
-from bookwheel.serve.engine.errors import hide_place
+from bookwheel.serve.engine.errors import ServerLimitReached, hide_place
 from bookwheel.serve.engine.running_reading import RunningReading, Waiting
 from bookwheel.serve.http.requests import read_digits
 from bookwheel.tables.build import ShownTable
@@ -131,7 +131,7 @@ def reading_state(reading: Reading, waiting: Waiting | None = None, room: int = 
             "tokens": reading.usage.tokens,
             "gaps": gaps[:most],
             "notes": [cut(note, min(length, _LONGEST_TEXT)) for note in notes[:most]],
-            "next": _SHOW_ROWS if makes_table(reading.way) and reading.answer else _NEXT[reading.status],
+            "next": _find_next(reading),
         }
         left_out = [
             *(["answer"] if len(values["answer"]) > length else []),
@@ -143,6 +143,12 @@ def reading_state(reading: Reading, waiting: Waiting | None = None, room: int = 
         if measure(found) <= room:
             return found
     return state | {"next": "call wait with this id"}
+
+
+def _find_next(reading: Reading) -> str:
+    if makes_table(reading.way) and reading.answer:
+        return _SHOW_ROWS
+    return "" if reading.error_kind == ServerLimitReached.__name__ else _NEXT[reading.status]
 
 
 def opening_state(running: RunningReading) -> Json:

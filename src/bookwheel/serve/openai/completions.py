@@ -17,7 +17,7 @@ from bookwheel.models.patience import format_duration
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import evidence_to_json
 from bookwheel.schema import to_plain
-from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.errors import ApiError, ServerLimitReached
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, build_message, name_words
@@ -290,10 +290,12 @@ def _format_waiting(waiting: Waiting) -> str:
 
 
 def explain_no_answer(reading: Reading) -> BookwheelError:
-    """Return the reason for which there is no answer, and the request that continues the reading."""
+    """Return the reason for which there is no answer, and the request that continues the reading if it can go on."""
     advice = f" What was read is kept: POST /readings/{reading.id}/resume goes on."
     # What names an option of the command line is no help here.
     error = f"{_OPTION.sub('', reading.error).rstrip('. ')}."
+    if reading.error_kind == ServerLimitReached.__name__:
+        return ServerLimitReached(error)
     if reading.status is Status.STOPPED:
         limits = ' Its body may give another limit than the server\'s: {"plan": {"budget": {"tokens": NUMBER}}}.'
         return BudgetReached(error + advice + limits)

@@ -92,6 +92,14 @@ def test_the_document_may_come_from_any_role(role):
     assert (found.document, asked(found)) == (LONG, SHORT)
 
 
+def test_a_document_that_nobody_has_said_anything_about_is_no_follow_up():
+    call = ("assistant", "Let me fetch it.")
+    fetched = [("user", SHORT), call, ("tool", LONG)]
+    assert not find(*fetched).is_follow_up
+    assert find(*fetched, ("assistant", "Ada Quill."), ("user", NEXT)).is_follow_up
+    assert not find(("user", "Hello."), ("assistant", "Hello."), ("user", f"{LONG}\n\n{SHORT}")).is_follow_up
+
+
 def test_instructions_and_earlier_turns_keep_their_roles_and_the_newest_turn_is_the_question():
     found = find(("system", "Be brief."), ("user", LONG), ("user", SHORT), ("assistant", "Ada Quill."), ("user", NEXT))
     assert found.document == LONG

@@ -134,13 +134,16 @@ class ChatParts:
     """The other texts before the question, in their order."""
     later: tuple[MessageText, ...] = field(default=())
     """Texts after the question: calls of tools and what they gave."""
+    document_at: int = -1
+    """The position of the message that has the document; -1 where it stands in none."""
     is_history: bool = False
     """The document is the conversation itself."""
 
     @property
     def is_follow_up(self) -> bool:
-        """The document was talked about before: someone has answered."""
-        return not self.is_history and any(turn.role == "assistant" for turn in (*self.earlier, *self.later))
+        """The document was talked about before: someone has said something after it."""
+        said = (turn.message for turn in (*self.earlier, *self.later) if turn.role == "assistant")
+        return not self.is_history and any(at > self.document_at for at in said)
 
     @property
     def has_rules(self) -> bool:
@@ -246,7 +249,7 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
     is_question = longest not in turn or length <= _LONGEST_QUESTION
     if is_outgrown and is_question and 2 * length < sum(len(text.text) for text in texts):
         return _read_history(texts, turn)
-    return _split_longest(texts, turn, longest)
+    return replace(_split_longest(texts, turn, longest), document_at=texts[longest].message)
 
 
 def _join_documents(texts: Sequence[MessageText]) -> list[MessageText]:

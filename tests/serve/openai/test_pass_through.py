@@ -17,6 +17,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.serve.engine.access import Key, KeyRing, TokenQuota, hash_secret
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.engine.sharing import Metrics
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.serve.openai import pass_through
@@ -95,10 +96,6 @@ def test_an_endpoint_that_is_gone_is_a_bad_gateway(serving, monkeypatch: pytest.
 
 
 def test_too_many_waiting_calls_are_declined_with_a_time_to_come_back(serving, gated) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    from bookwheel.serve.engine.settings import Limits, ServerSettings
-
     model = gated()
     model.after(0)
     limits = Limits(calls=1, waiting_calls=1)
@@ -116,6 +113,17 @@ def test_too_many_waiting_calls_are_declined_with_a_time_to_come_back(serving, g
         assert [answer.result().status_code for answer in held] == [200, 200]
     assert full.status_code == 429
     assert int(full.headers["Retry-After"]) >= 1
+
+
+def test_a_refusal_that_names_a_time_to_come_back_comes_back_at_once_with_it(serving, gated) -> None:
+    busy = ServerSettings(limits=Limits(waiting_calls=0))
+    with serving(gated(name="far"), settings=busy, folder="behind") as behind:
+        model = OpenAIModel(name="far", base_url=f"{behind.url}/v1", window=600, tokenizer=WordTokenizer())
+        with serving(model, folder="front") as front, front.client() as plain:
+            full = plain.post("/v1/chat/completions", json={"model": "far", "messages": HELLO})
+        with behind.client() as plain:
+            assert 'bookwheel_requests_total{method="POST",status="429"} 1.0' in plain.get("/metrics").text
+    assert (full.status_code, full.headers["Retry-After"], full.headers.get("x-should-retry")) == (429, "5", None)
 
 
 WORST = Usage(calls=1, prompt_tokens=100, completion_tokens=50)

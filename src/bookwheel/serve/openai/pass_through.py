@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import time
 from collections.abc import AsyncGenerator, Container, Iterator, Mapping
@@ -190,8 +191,9 @@ class PassThrough:
             return json.loads(answer.content)
         except request_errors() as error:
             fault = translate_error(error, model.endpoint, model.name)
-            # Another try could cost as much again, and the client decides about that. Other refusals are its own too.
-            fault.tries = int(fault.is_charged or not fault.is_passing)
+            # Another try could cost as much again, and the client decides about that. Other refusals are its own too,
+            # and who is told when to come back comes back.
+            fault.tries = int(fault.is_charged or not fault.is_passing or bool(fault.retry_after))
             raise fault from error
 
     def _end(self, queue: FairQueue, call: PassedCall) -> None:
@@ -232,7 +234,9 @@ class PassThrough:
         details = error.body if status != 502 and isinstance(error.body, dict) else {}  # noqa: PLR2004
         message = model.endpoint.hide_key(str(details.get("message") or bookwheel_error))
         payload = openai_error(message, status, details.get("code") or code_of(bookwheel_error), details.get("param"))
-        return ChatResult(payload=payload, status=status, headers={"x-should-retry": "false"})
+        after = bookwheel_error.retry_after
+        headers = {"Retry-After": str(math.ceil(after))} if after else {"x-should-retry": "false"}
+        return ChatResult(payload=payload, status=status, headers=headers)
 
 
 def _find_status_error(error: BaseException | None) -> StatusError | None:

@@ -65,6 +65,16 @@ def test_who_asks_for_a_thread_is_told_to_send_all_messages(up) -> None:
     assert said.json()["error"]["details"]["error_code"] == "thread_unsupported_request"
 
 
+def test_an_error_is_of_the_type_of_errors(up) -> None:
+    with up.client() as client:
+        said = client.post("/v1/messages", json={"model": "scripted", "messages": LONG})
+    assert (said.status_code, said.json()["type"], said.json()["error"]["type"]) == (
+        400,
+        "error",
+        "invalid_request_error",
+    )
+
+
 def test_a_document_is_called_by_its_title(up) -> None:
     source = {"type": "text", "media_type": "text/plain", "data": TEXT}
     content = [{"type": "document", "title": "The mill", "source": source}, {"type": "text", "text": QUESTION}]

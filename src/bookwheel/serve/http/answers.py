@@ -147,7 +147,10 @@ def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
         headers |= _NO_RETRY
     if path.startswith("/v1"):
         param = api_error.param if api_error else None
-        return JsonResponse(openai_error(str(error), status, code_of(error), param), status, headers=headers)
+        told = openai_error(str(error), status, code_of(error), param)
+        # Anthropic's errors have a type of their own beside that.
+        told |= {"type": "error"} if path.startswith("/v1/messages") else {}
+        return JsonResponse(told, status, headers=headers)
     kind = api_error.kind if api_error else type(error).__name__
     return JsonResponse({"error": str(error), "kind": kind}, status, headers=headers)
 

@@ -28,7 +28,7 @@ QUESTION = "List all tenants."
 PLAN = Plan(chunk_tokens=40, memory_tokens=12, answer_tokens=30, question_tokens=40)
 TEXT = "".join(f"Tenant {n} signed the lease on day {n} of the year and paid for it.\n" for n in range(40))
 SAID = (
-    re.compile(r"the memory of 12 tokens was (?:full|filled to (?:9\d|100)%);"),
+    re.compile(r"the memory of 12 tokens was (?:full|filled to (?:9\d|100)%)"),
     re.compile("bookwheel collect SOURCE"),
 )
 
@@ -55,6 +55,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def says_it(text: str) -> bool:
     return all(words.search(" ".join(text.split())) for words in SAID)
+
+
+def says_it_alone(text: str) -> bool:
+    """Return whether a text has the fact, and no advice for a command line that its reader does not have."""
+    return [bool(words.search(text)) for words in SAID] == [True, False] and "--" not in text
 
 
 @pytest.mark.parametrize("way", ["sequential", "auto"])
@@ -101,7 +106,7 @@ def test_an_agent_is_told_it(here: Path) -> None:
             begun = await call(client, "read", text=TEXT, question=QUESTION, way="sequential", plan={})
             return await call(client, "wait", reading=begun["reading"])
 
-    assert says_it(" ".join(asyncio.run(ask())["notes"]))
+    assert says_it_alone(" ".join(asyncio.run(ask())["notes"]))
 
 
 @pytest.mark.slow  # a real server
@@ -113,12 +118,12 @@ def test_http_and_chats_say_it(serving) -> None:  # noqa: F811
         up.events(begun["reading"])
         assert says_it(client.get(f"/readings/{begun['reading']}").json()["cautions"][0]["text"])
         whole = client.post("/v1/chat/completions", json={**body, "model": name}).json()
-        assert says_it(whole["choices"][0]["message"]["content"])
-        assert says_it(" ".join(whole["notes"]))
+        assert says_it_alone(whole["choices"][0]["message"]["content"])
+        assert says_it_alone(" ".join(whole["notes"]))
         with client.stream("POST", "/v1/chat/completions", json={**body, "model": name, "stream": True}) as streamed:
             lines = [line[6:] for line in streamed.iter_lines() if line.startswith("data: {")]
         deltas = [choice["delta"] for line in lines for choice in json.loads(line)["choices"]]
-        assert says_it("".join(delta.get("content") or "" for delta in deltas))
+        assert says_it_alone("".join(delta.get("content") or "" for delta in deltas))
         # A program that reads the answer by a schema gets it alone, and the notes beside it.
         kind = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
         plain = client.post("/v1/chat/completions", json={**body, "model": name, "response_format": kind})

@@ -8,7 +8,7 @@ import pytest
 
 import bookwheel.serve
 from bookwheel.claims import Fit, Verdict
-from bookwheel.views.verdicts import VERDICT_WORDS, describe_pages, describe_verdict
+from bookwheel.views.verdicts import VERDICT_WORDS, Caution, CautionKind, describe_pages, describe_verdict
 
 PAGE = Path(bookwheel.serve.__file__).parent / "page"
 
@@ -39,3 +39,18 @@ def test_the_page_tells_a_verdict_in_the_same_words(verdict: Verdict) -> None:
 )
 def test_a_slight_doubt_is_told_where_nothing_else_keeps_a_sentence_from_being_green(verdict, answers, doubt) -> None:
     assert describe_verdict(verdict, answers) == "; ".join(filter(None, (VERDICT_WORDS[verdict], doubt)))
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        (
+            "the memory was full: it has 9 tokens; give it more (--memory-tokens)",
+            "the memory was full: it has 9 tokens",
+        ),
+        ("2 were not checked: lost; limit reached (--max-cost); ask again", "2 were not checked: lost; limit reached"),
+        ("pictures were not shown", "pictures were not shown"),
+    ],
+)
+def test_a_caution_without_advice_for_a_command_line_has_all_of_the_fact(text: str, fact: str) -> None:
+    assert Caution(kind=CautionKind.FULL, text=text).fact == fact

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,7 +32,12 @@ class Caution:
 
     kind: CautionKind
     text: str
-    """In a sentence, with what to do."""
+    """In a sentence. What to do about it at a command line stands behind the last semicolon."""
+
+    @property
+    def fact(self) -> str:
+        """The sentence without what to do, for those who have no command line."""
+        return OPTION.sub("", self.text.rpartition("; ")[0] or self.text)
 
 
 VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
@@ -52,6 +58,8 @@ FIT_WORDS: Final[Mapping[Fit, str]] = {
 }
 
 
+OPTION: Final = re.compile(r" \(--[^)]*\)")
+"""An option of the command line, as errors and notes name it."""
 _NEARLY_FULL: Final = 0.9
 
 

@@ -168,7 +168,7 @@ def list_notes(reading: Reading) -> list[str]:
         f"characters {step.chunk.start}-{step.chunk.end} were not taken in whole: {why}"
         for step, why in zip(reading.gaps, whys, strict=True)
     ]
-    cautions = [caution.text for caution in list_cautions(reading)]
+    cautions = [caution.fact for caution in list_cautions(reading)]
     return [*reading.document.notes, *share, *cautions, *gaps]
 
 

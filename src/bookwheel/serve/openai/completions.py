@@ -1,7 +1,6 @@
 """Chat completions, whole or chunk by chunk: of a reading, or of a reply that needs none."""
 
 import json
-import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -22,9 +21,8 @@ from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, build_message, name_words
 from bookwheel.types import Answer, Reading, Status, Step, Usage
-from bookwheel.views.verdicts import describe_share, list_cautions
+from bookwheel.views.verdicts import OPTION, describe_share, list_cautions
 
-_OPTION = re.compile(r" \(--[^)]*\)")
 _READ_AGAIN = "The memory does not answer this, so the document is read again."
 
 
@@ -245,7 +243,7 @@ def _verdict_to_json(reading: Reading, chat: ChatShape, notes: Sequence[str]) ->
         "sign": reading.sign,
         "claims": [to_plain(claim) for claim in reading.claims],
         "evidence": [evidence_to_json(passage) for passage in reading.evidence],
-        "notes": [*reading.document.notes, *share, *words, *notes, *(one.text for one in list_cautions(reading))],
+        "notes": [*reading.document.notes, *share, *words, *notes, *(one.fact for one in list_cautions(reading))],
     }
 
 
@@ -256,7 +254,7 @@ def _format_cautions(reading: Reading, chat: ChatShape) -> str:
     """
     if reading.plan.schema or chat.stop:
         return ""
-    return "".join(f"\n\n_{caution.text}_" for caution in list_cautions(reading))
+    return "".join(f"\n\n_{caution.fact}_" for caution in list_cautions(reading))
 
 
 def _format_carried(reading: Reading) -> str:
@@ -293,7 +291,7 @@ def explain_no_answer(reading: Reading) -> BookwheelError:
     """Return the reason for which there is no answer, and the request that continues the reading if it can go on."""
     advice = f" What was read is kept: POST /readings/{reading.id}/resume goes on."
     # What names an option of the command line is no help here.
-    error = f"{_OPTION.sub('', reading.error).rstrip('. ')}."
+    error = f"{OPTION.sub('', reading.error).rstrip('. ')}."
     if reading.error_kind == ServerLimitReached.__name__:
         return ServerLimitReached(error)
     if reading.status is Status.STOPPED:

@@ -239,6 +239,9 @@ def _ask_openai(ask: Described, text: str, question: str) -> None:
     ask("POST", "/api/show", json={"model": "scripted"})
     file = ask("POST", "/v1/files", files={"file": ("a.txt", text.encode())}).json()["id"]
     ask("GET", "/v1/files/{id}", id=file)
+    other = ask("POST", "/v1/files", files={"file": ("b.txt", b"Bo pays.")}).json()["id"]
+    assert ask("DELETE", "/v1/files/{id}", id=other).json()["deleted"]
+    ask("GET", "/v1/files/{id}", id=other, status=404)
     short = [{"role": "user", "content": "Hello there"}]
     long = [{"role": "user", "content": text}, {"role": "user", "content": question}]
     for messages in (short, long):

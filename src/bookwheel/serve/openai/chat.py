@@ -97,6 +97,13 @@ class OpenAIRoutes:
         )
         return JsonResponse(_file_to_json(document, document.length))
 
+    @operation("DELETE", "/v1/files/{id}", "OpenAI: delete a document with its readings", "openai.types:FileDeleted")
+    async def delete_file(self, request: Request) -> Response:
+        key, id_ = request.state.key, request.path_params["id"].removeprefix(FILE_PREFIX)
+        document = await self.service.find_on_shelf(id_, key)
+        await self.service.delete_documents([document.document], key)
+        return JsonResponse({"id": f"{FILE_PREFIX}{document.document}", "object": "file", "deleted": True})
+
     @operation("POST", "/v1/chat/completions", "OpenAI: chat", f"{_ANSWERS}ChatCompletionJson", headers=IDEMPOTENCY)
     async def create_completion(self, request: Request, chat: ChatShape) -> Response:
         return (await self.answer(request, chat, await request.body())).to_chat_response()

@@ -9,6 +9,7 @@ from bookwheel.errors import InputError
 from bookwheel.memory.append import append
 from bookwheel.memory.editing import apply_changes, edit
 from bookwheel.memory.forgetting import forget
+from bookwheel.memory.record import update_to_json
 from bookwheel.memory.text_index import rank_passages
 
 pytestmark = pytest.mark.anyio
@@ -50,11 +51,13 @@ async def test_a_correction_that_a_full_memory_has_no_room_for_answers_beside_it
     assert update.after.memory.text == before.text
     assert update.notes == (f"the memory has no room for {CORRECTED!r}: it is kept beside it, and answers",)
     assert list_sources(opened) == ["by hand", "mail-1"]
+    assert update_to_json("ada", update)["changes"] == [{"kind": "new", "text": CORRECTED}]
     await edit(opened, "on Thursday", "on Friday")
     by_hand = [one.words for one in rank_passages(opened, "the choir?", opened.newest(), None) if not one.text.number]
     assert by_hand == [CORRECTED.replace("Thursday", "Friday")]
-    await forget(opened, source="mail-1")
-    assert list_sources(opened) == []
+    again = update_to_json("ada", await edit(opened, by_hand[0], ""))
+    assert again["changes"] == [{"kind": "gone", "text": CORRECTED.replace("Thursday", "Friday")}]
+    assert list_sources(opened) == ["mail-1"]
 
 
 async def test_a_correction_of_an_earlier_day_is_older_than_what_came_after_that(opened):

@@ -212,6 +212,15 @@ def changes_to_json(before: str, after: str) -> list[LineChangeJson]:
     ]
 
 
+def _list_changes(before: MemoryVersion, version: MemoryVersion) -> list[LineChangeJson]:
+    """Return what a version changed, with the lines by hand that a full memory had no room for."""
+    lines, others = version.memory.text.splitlines(), before.memory.text.splitlines()
+    beside = [("new", new) for _, new in version.changes if new and new not in lines]
+    beside += [("gone", old) for old, new in version.changes if not new and old not in others]
+    listed = (LineChangeJson(kind=kind, text=line) for kind, line in beside)
+    return [*changes_to_json(before.memory.text, version.memory.text), *listed]
+
+
 def version_to_json(name: str, version: MemoryVersion, before: MemoryVersion | None = None) -> MemoryJson:
     """Return a version, with what it changed where the one before is given."""
     return {
@@ -219,7 +228,7 @@ def version_to_json(name: str, version: MemoryVersion, before: MemoryVersion | N
         "version": version.version,
         "tokens": version.memory.tokens,
         "text": version.memory.text,
-        "changes": changes_to_json(before.memory.text, version.memory.text) if before else [],
+        "changes": _list_changes(before, version) if before else [],
         "steps": int(version.text is not None),
     }
 
@@ -345,7 +354,7 @@ def log_to_json(tables: MemoryTables, record: MemoryRecord) -> MemoryLogJson:
                 "end": version.end,
                 "tokens": version.memory.tokens,
                 "flags": list(version.flags),
-                "changes": changes_to_json(before.memory.text, version.memory.text),
+                "changes": _list_changes(before, version),
                 "usage": to_plain(version.usage),
                 "kept": version.kept,
             }

@@ -35,6 +35,9 @@ def test_a_document_keeps_a_name_that_is_not_the_samples_id():
 def test_one_line_is_read_alone_and_its_mistake_is_named():
     with pytest.raises(InputError, match=r"s\.jsonl, line 3: not valid JSON"):
         parse_sample("{", Path("s.jsonl"), 3)
+    # A line that was cut off in a text.
+    with pytest.raises(InputError, match="Invalid control character at character 7"):
+        parse_sample('{"a": "\n', Path("s.jsonl"), 3)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)

@@ -51,6 +51,18 @@ def test_a_file_by_hand_with_empty_lines_and_wide_characters_is_read(tmp_path):
     assert [(one.question, one.golds) for one in samples] == [("谁?", ("阿达",)), ("Who?", ("Ada",))]
 
 
+def test_a_file_in_another_encoding_is_named_and_none_of_its_letters_replaced(tmp_path):
+    path = tmp_path / "own.jsonl"
+    line = json.dumps(
+        {"question": "Wer?", "document": "Jürgen unterschrieb.", "answers": ["Jürgen"]}, ensure_ascii=False
+    )
+    path.write_text(line, encoding="utf-8-sig")
+    assert SampleFile(path)[0].golds == ("Jürgen",)
+    path.write_text(line, encoding="latin-1")
+    with pytest.raises(ConfigError, match=r"own\.jsonl, line 1: byte \d+ is not UTF-8"):
+        SampleFile(path).check()
+
+
 def test_a_bad_line_is_named_before_the_run_begins(file):
     lines = file.read_text(encoding="utf-8").splitlines()
     lines[12] = lines[12][:-30]

@@ -198,7 +198,8 @@ def parse_sample(line: str, path: Path, number: int) -> Sample:
     try:
         values = json.loads(line)
     except json.JSONDecodeError as error:
-        raise InputError(f"{where}: not valid JSON: {error.msg} at character {error.pos}") from error
+        reason = error.msg.removesuffix(" at")
+        raise InputError(f"{where}: not valid JSON: {reason} at character {error.pos}") from error
     samples = [one for one in _read_record(values, where, path, number) if isinstance(one, Sample)]
     if len(samples) != 1:
         raise InputError(f"{where}: the record holds {len(samples)} questions; write one sample a line")

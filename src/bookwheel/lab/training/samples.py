@@ -65,7 +65,14 @@ class SampleFile(LazySamples):
         offset, number = self._lines[place]
         with self._path.open("rb") as file:
             file.seek(offset)
-            sample = parse_sample(file.readline().decode("utf-8", errors="replace"), self._path, number)
+            raw = file.readline()
+        try:
+            # Programs on Windows begin a file with a mark.
+            line = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            where = f"{self._path}, line {number}"
+            raise InputError(f"{where}: byte {error.start} is not UTF-8: save the file in that encoding") from error
+        sample = parse_sample(line, self._path, number)
         if self._needs_evidence and sample.memory is MemoryRule.NOTES and not sample.evidence:
             raise ConfigError(
                 f"{self._path}, line {number}: a warm start makes ideal memories from the sample's evidence, and there "

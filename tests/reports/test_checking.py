@@ -207,6 +207,27 @@ def test_a_row_of_a_sentence_that_is_left_out_stands_in_its_own_words_unless_ano
     assert nameless.tell().text == "Harlow 2023: “No calls were played”"
 
 
+def test_a_name_may_be_that_of_the_document_where_a_judge_sees_it() -> None:
+    bid = SourceLine(number=1, said="net: 23,000", quote="| Total | 23000 |", document="d", source="bid-of-wells.txt")
+    plan = JUDGED
+    for name, kept in (("Wells", True), ("Quill", False)):
+        asked: list[str] = []
+
+        def reply(messages, name=name, asked=asked) -> str:
+            asked.append(messages[-1].content)
+            return "Yes" if "Reply Yes or No" in asked[-1] else f"In all, the firm of {name} asks 23,000 net [1]."
+
+        model = ScriptedModel(reply, plan=plan, window=2048)
+        first, *_ = asyncio.run(write_sentences("Bids", "What is asked", [bid], model, plan))
+        assert (first.is_kept, "bid-of-wells.txt" in asked[-1]) == (kept, kept)
+
+
+def test_a_row_told_in_its_own_words_has_a_full_stop_and_no_marks_of_a_mail() -> None:
+    quote = "it cost\n>> us 118 pounds for a new mat"
+    told = SourceLine(number=1, said="cost: 118 pounds", quote=quote, document="d").tell()
+    assert told.format() == "it cost us 118 pounds for a new mat. [1]"
+
+
 def test_a_row_that_another_puts_right_is_not_told_alone_without_a_mark() -> None:
     fee = SourceLine(number=1, said="fee: lot; amount: 180 crowns", quote="180 crowns for a lot", document="d")
     now = SourceLine(

@@ -35,6 +35,8 @@ from bookwheel.verdict.statements import has_exact_words, judge_statement
 from bookwheel.views.verdicts import describe_pages
 
 _CITED: Final = re.compile(r"\s*[\[【]\s*(\d+(?:\s*[,，;、]\s*\d+)*)\s*[\]】]")
+# What a mail quotes of another.
+_REPLIED: Final = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 _MARK: Final = re.compile(r"^(?:[-*•·]|#+|\d+[.)、])\s+")
 
 
@@ -97,7 +99,7 @@ class SourceLine:
         """Return the row's own words as a sentence, with whom or what it is about where they do not name it."""
         known = {*Passage(self.words).index_keys}
         is_named = self.words is self.said or not find_missing_words(parse_words(self.named), known)
-        text = " ".join(self.words.split())
+        text = " ".join(_REPLIED.sub(" ", self.words).split())
         text = text if is_named else f"{self.named}: “{text}”"
         verdict = Verdict.PARTLY if self.is_seen else Verdict.QUOTED
         return WrittenSentence(text=text, numbers=(self.number,), verdict=verdict, passage=self.words)
@@ -138,7 +140,9 @@ class WrittenSentence:
     def format(self) -> str:
         """Return the sentence with its sources behind it; ≈ marks other words than theirs."""
         mark = "≈" if self.is_marked else ""
-        return f"{self.text} {''.join(f'[{mark}{number}]' for number in self.numbers)}"
+        # A row's own words may end before their full stop.
+        stop = "" if not self.text[-1:].isalnum() else "。" if self.text[-1] > "\u2e80" else "."
+        return f"{self.text}{stop} {''.join(f'[{mark}{number}]' for number in self.numbers)}"
 
     def compare(self) -> str:
         """Return the sentence beside the passage that it names."""
@@ -239,13 +243,14 @@ async def _ask(
 ) -> WrittenSentence:
     """Return a sentence with what the judge says to it, where there is one and its rows' own words do not tell.
 
-    A number or name that no row has is wrong whatever a judge says. Where the judge fails, or copies what no row says,
-    the words decide.
+    A number or name that neither a row nor the name of its document has is wrong whatever a judge says. Where the judge
+    fails, or copies what no row says, the words decide.
     """
     rows = [sources[number] for number in written.numbers]
-    if judge is None or written.verdict in BORNE_OUT or not has_exact_words(written.text, rows):
+    names = " ".join(one.source for one in rows)
+    if judge is None or written.verdict in BORNE_OUT or not has_exact_words(written.text, rows, names):
         return written
-    section = _format_lines([*rows, *_list_later(rows, sources)], judge.prompts.language)
+    section = _format_lines([*rows, *_list_later(rows, sources)], judge.prompts.language, least=1)
     try:
         said, quotes = await judge.ask_support(written.text, question, section)
     except (ModelError, BudgetReached):
@@ -280,12 +285,12 @@ def _find_end(written: Sequence[WrittenSentence], model: Model, plan: Plan) -> s
     return end
 
 
-def _format_lines(sources: Sequence[SourceLine], language: str) -> str:
-    """Return the rows as their writer is shown them, below the names of their documents where there are several."""
+def _format_lines(sources: Sequence[SourceLine], language: str, *, least: int = 2) -> str:
+    """Return the rows as their writer is shown them, below the names of their documents where there are so many."""
     lines: list[str] = []
     names = [one.source for one in sources]
     for one, before in zip(sources, [None, *names], strict=False):
-        if len({*names}) > 1 and one.source and one.source != before:
+        if len({*names}) >= least and one.source and one.source != before:
             lines.append(f"{one.source}:")
         lines.append(one.format(language))
     return "\n".join(lines)

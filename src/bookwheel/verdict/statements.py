@@ -106,9 +106,9 @@ def _judge_whole(sentence: str, sources: Sequence[Source]) -> Verdict:
     return min(verdicts, key=_DEGREES.index)
 
 
-def has_exact_words(sentence: str, sources: Sequence[Source]) -> bool:
-    """Tell if each number and name of a sentence stands in one of its sources; of none, nothing does."""
-    words = "\n".join(f"{one.words}\n{one.said}" for one in sources)
+def has_exact_words(sentence: str, sources: Sequence[Source], more: str = "") -> bool:
+    """Tell if each number and name of a sentence stands in one of its sources, or in `more`; of none, nothing does."""
+    words = "\n".join([more, *(f"{one.words}\n{one.said}" for one in sources)])
     return bool(sources) and _has_exact_words(spell_bounds(sentence), spell_bounds(words))
 
 

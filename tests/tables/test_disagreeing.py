@@ -265,7 +265,7 @@ def mark(sentence: str, *found: tuple[tuple[str | None, ...], str, str]) -> list
     columns = TableRequest.parse(sentence).columns
     joined = _join_rows(rows, columns)
     mark_disagreeing(joined, columns, [])
-    return [row.cells[-1] for row in joined if not row.is_corrected]
+    return [row.held[-1] for row in joined if not row.is_corrected]
 
 
 def test_names_in_chinese_that_share_signs_are_of_two_people() -> None:
@@ -290,6 +290,18 @@ def test_what_is_put_back_as_it_was_holds() -> None:
 def test_chinese_numbers_that_share_signs_are_two() -> None:
     found = ((("张薇", "光学组", "九千"), "", "a"), (("张薇", "光学组", "九千六"), "九千", "a"))
     assert mark("每个员工：姓名, 组别, 待遇", *found) == ["九千六"]
+
+
+def test_a_row_that_is_void_holds_no_longer_and_one_of_which_something_else_changes_does() -> None:
+    found = (
+        (("Wells", "optics", "8000"), "", "a"),
+        (("Quill", "optics", "9000"), "", "a"),
+        (("Wells", "optics", None), "this line is void", "a"),
+        (("Quill", "optics", None), "her address", "a"),
+    )
+    assert mark("every person: name, group, pay", *found) == ["9000", None, None]
+    found = ((("Wells", "optics", "8000"), "", "a"), (("Wells", "lenses", None), "the optics group, cancelled", "a"))
+    assert mark("every person: name, group, pay", *found) == ["8000"]
 
 
 def test_a_file_that_goes_back_to_the_older_value_may_stand_first() -> None:

@@ -12,6 +12,7 @@ another file that has the value it names may stand behind it, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -30,6 +31,10 @@ _LEAST_SHARED: Final = 2
 """Other values that two rows must share, so that one number or date in which they differ is a contradiction."""
 _LEAST_ALIKE: Final = 0.5
 """Of the stems of the shorter of two texts, so that they name the same."""
+_VOID: Final = compile_late(
+    r"\b(?:void|cancel\w*|withdrawn|revoked|struck|deleted|annul\w*|entfällt|gestrichen|anulad\w*)\b|作废|取消|撤销|废止|删除|無効",
+    re.IGNORECASE,
+)
 _UNSPACED_RUN: Final = compile_late(f"[{UNSPACED}]+")
 _MOST_COMPARED: Final = 100
 """Rows that a correction is compared with: of those that share a word of its name, and of those with the value."""
@@ -43,7 +48,8 @@ def mark_disagreeing(rows: Sequence[TableRow], columns: Sequence[Column], key: S
     for corrected, row in _pair_corrections(rows, columns) if any(row.corrects for row in rows) else ():
         corrected.is_corrected = True
         pairs = zip(columns, corrected.held, strict=True)
-        row.taken = tuple(None if cell and _names(one, row.corrects, cell) else cell for one, cell in pairs)
+        if not _is_void(row, corrected, columns):
+            row.taken = tuple(None if cell and _names(one, row.corrects, cell) else cell for one, cell in pairs)
         found.append([corrected, row])
     for group in found:
         _set_group(group)
@@ -196,13 +202,24 @@ def _find_corrected(
         is_ended = not differing and any(
             old is None and new is not None for old, new in zip(one.held, row.cells, strict=True)
         )
+        is_void = _is_void(row, one, columns)
         # It names the value that it puts right, or is the same but for one.
         named = [(column, old) for column, old, _ in pairs] if is_ended else differing
         has_value = any(_names(column, row.corrects, old) for column, old in named)
         may_be = has_value or (not is_named and shared >= len(differing) and not list_amounts(row.corrects))
-        if shared and (differing or is_ended) and may_be and (has_value, shared) >= best:
+        if shared and (differing or is_ended or is_void) and may_be and (has_value, shared) >= best:
             best, found = (has_value, shared), one
     return found
+
+
+def _is_void(row: TableRow, other: TableRow, columns: Sequence[Column]) -> bool:
+    """Tell if a row says that another is void: it repeats what names that, and nothing else."""
+    cells = [*zip(columns, other.held, row.cells, strict=True)]
+    return (
+        _VOID.search(row.corrects) is not None
+        and any(old and not new for _, old, new in cells)
+        and all(new is None or (old is not None and _are_alike(column, old, new)) for column, old, new in cells)
+    )
 
 
 def _are_alike(column: Column, one: str, other: str) -> bool:

@@ -68,6 +68,10 @@ _ABSENCE: Final = compile_late(
     | there\ (?:is|are|was|were)\ (?:no|nothing|not\ any)\b
     | \b(?:{_SOURCE}|policy|contract|agreement|minutes|it)\ (?:is|are)\ silent\ (?:on|about|as\ to)\b
     | \bno\ (?:\w+\ ){{1,5}}?(?:is|are|was|were)\ (?:{TOLD}|named|provided)\s*[.!]?$
+    | \bno\ (?:\w+\ ){{1,5}}?(?:is|are)\ (?:stated|mentioned|named)\ for\b
+    | \bno\ (?:figure|date|name|number|amount|price|sum)\ is\ given\ for\b
+    | \bnothing\ in\ (?:the\ )?{_SOURCE}\ (?:gives?|says?|names?|tells?|states?)\b
+    | \b{_SOURCE}\ leaves?\ (?:it|that|this)\ open\b | \bwhether\b.{{1,80}}\bis\ left\ open\b
     | \bneither\b.{{1,80}}\bnor\b.{{1,80}}\b(?:names?|says?|states?|mentions?)\b
     | (?:do|does|did|could|can)\s?(?:not|n't)\s(?:\w+\s)?(?:know|tell|answer|say|find|determine)\b
     | (?:doesn't|didn't|don't)\s(?:\w+\s)?(?:say|state|mention|tell|give|specify|contain|hold|provide|answer|know)\b
@@ -76,11 +80,11 @@ _ABSENCE: Final = compile_late(
         (?:answer|answered|say|tell|determine|determined|know|known|find)\b
     | (?:unanswerable|unknown|unspecified|unstated|n/a|none|no\ answer)\s*[.!]?$
     | (?:文中|文章|文本|文档|原文|资料|记忆|书中|里面)?(?:中|里|内)?(?:并|都|均|也|完全)?
-        (?:没有|没|未|无)(?:任何|明确|直接)?(?:提到|提及|说明|说|写|给出|记载|交代|回答|相关|答案|信息)
+        (?:没有|没|未|无)(?:任何|明确|直接)?(?:提到|提及|说明|载明|说|写|给出|记载|交代|回答|相关|答案|信息)
     | (?:记忆|笔记)(?:中|里|内)(?:并|都|均|也)?(?:没有|未见|无)
     | \b(?:the|this)\s(?:document|text|section|passage|notes)\s(?:has|have|contains?|names?|gives?|mentions?)\s
         (?:no|none|nothing)\b(?!\s(?:other|more|further)\b)(?!.*\b(?:than|but|except)\b)
-    | (?:无法|不能)(?:从\w{{0,8}})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)
+    | (?:无法|不能)(?:从\w{{0,8}})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)|只字未提
     """,
     re.VERBOSE,
 )
@@ -90,8 +94,9 @@ _ABSENCE_ABROAD: Final = compile_late(
     \bgeht\b[^.]{0,60}\bnicht\b[^.]{0,20}\bhervor\b
     | \bnicht\s(?:\w+\s)?(?:angegeben|erwähnt|genannt|bekannt|ersichtlich|vermerkt|zu\sentnehmen|zu\sfinden)\b
     | \bkeine?\s(?:angaben?|information(?:en)?|antwort|hinweise?|auskunft)\b
-    | \b(?:sagt|nennt|erwähnt|enthält)\s(?:es|das|dies|dazu|darüber)?\s?(?:nicht|nichts)\b
-    | \bn(?:e\s|')(?:\w+\s|l'){0,2}?(?:dit|précise|mentionne|indique|donne|contient|fournit)\s(?:pas|rien|aucune?)\b
+    | \b(?:sagt|nennt|erwähnt|enthält|steht|stehen)\s(?:es|das|dies|dazu|darüber)?\s?(?:nicht|nichts)\b
+    | \bn(?:e\s|')(?:\w+\s|l'){0,2}?(?:dit|précise|mentionne|indique|donne|contient|fournit)(?:nt)?\s
+        (?:pas|rien|aucune?)\b
     | \bn'(?:est|était|sont)\spas\s(?:\w+\s)?(?:précisé|mentionné|indiqué|connu|dit|donné|fourni)
     | \baucune?\s(?:information|mention|indication|réponse)\b
     | \bno\s(?:\w{2}\s){0,2}?(?:dice|menciona|indica|especifica|precisa|aclara|consta|figura|aparece|contiene)\b
@@ -108,9 +113,10 @@ _ABSENCE_ABROAD: Final = compile_late(
 _ABOUT_DOCUMENT: Final = compile_late(
     r"\b(?:documents?|text|book|passages?|sections?|memory|notes?|information|details?|answer\w*|mention\w*|evidence|"
     r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable|stated|specified|silent)\b"
-    r"|\bno (?:\w+ ){1,5}?(?:is|are|was|were) (?:given|named)\s*[.!]?$|\bneither\b.*\bnames?\b"
+    r"|\bno (?:\w+ ){1,5}?(?:is|are|was|were) (?:given|named)\s*[.!]?$|\bis (?:given|named) for\b|\bleft open\b"
+    r"|\bneither\b.*\bnames?\b"
     r"|\b(?:dokument\w*|unterlagen?|vertrag\w*|angaben?|documento|texto?|texte|hervor)\b|文書|資料|記載|情報"
-    r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
+    r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|载明|只字未提|回答|确定|得知|不知道|未知"
 )
 _SHORTEST_DENIAL: Final = 4
 _ENOUGH_TOLD: Final = 4

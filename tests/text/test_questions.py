@@ -77,6 +77,7 @@ def test_what_only_repeats_the_question_answers_nothing_but_a_choice():
 def test_lists_and_counts_are_asked_of_all_that_there_is():
     assert all(map(asks_for_list, ("List the fees.", "How many fees are due?", "Which boats are blue?", "哪些费用？")))
     assert not asks_for_list("What was the last fee?")
+    assert [asks_for_list(f"Which {one} had the tank?") for one in ("receipts", "receipt number")] == [True, False]
     assert all(map(asks_for_all, ("What was the last fee?", "Summarise the minutes.", "总共多少钱？")))
     assert not asks_for_all("Who wound the clock?")
 

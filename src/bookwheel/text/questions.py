@@ -66,7 +66,7 @@ _COUNTED: Final = compile_late(
 )
 _ITEMS: Final = compile_late(
     r"\b(?:enumerate|name (?:each|every|the)|every|how many|which of|(?:(?:the|what|total) )number of (?!the\b|an?\b)|"
-    r"which (?:\w+ ){1,4}(?:are|were|have|had)(?!.*\b(?:most|least|\w{2,}est)\b))\b|"
+    r"which (?:\w+ ){1,4}(?:are|were|have|(?<=s )had)(?!.*\b(?:most|least|\w{2,}est)\b))\b|"
     r"列出|列举|所有|全部|多少[个次份条项人家笔]|几[个次份条项笔]",
     re.IGNORECASE,
 )

@@ -30,6 +30,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bookwheel.schema import suggest
 from bookwheel.serve.http.answers import JsonResponse
 
 _MOST_NAMED: Final = 5
@@ -43,8 +44,12 @@ class ProtocolServer(MCPServer):
         self, name: str, arguments: dict[str, Any], context: Context | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool. What it refuses goes to the client's model; a tool that is not there is an error of the call."""
-        if self._tool_manager.get_tool(name) is None:
+        tool = self._tool_manager.get_tool(name)
+        if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
+        known = list(tool.parameters["properties"])
+        if unknown := next((one for one in arguments if one not in known), ""):
+            raise ToolError(f"{name}: there is no argument {unknown!r}; {suggest(unknown, known)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:

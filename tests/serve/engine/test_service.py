@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.errors import BudgetReached, JournalError
+from bookwheel.errors import BudgetReached, InputError, JournalError
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.serve.engine.access import Key, KeyRing
@@ -17,6 +17,7 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Caller
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.usage import UsageEntry
+from bookwheel.serve.http.answers import error_response
 
 DOCUMENT = TextDocument("The harbour master of Skarholm is Ada Quill.", "log")
 SHA = hashlib.sha256(DOCUMENT.text.encode()).hexdigest()
@@ -108,3 +109,9 @@ def test_a_key_finds_what_it_brought_itself(service: Service) -> None:
         asyncio.run(service.get_document(SHA, ADA))
     with pytest.raises(ApiError, match="no document of that name here"):
         asyncio.run(service.get_document("last", BO))
+
+
+@pytest.mark.parametrize("path", ["/readings", "/v1/chat/completions"])
+def test_an_error_names_settings_as_a_request_has_them(path: str) -> None:
+    said = error_response(InputError("raise --question-tokens, or lower --max-cost; see --help"), path).body
+    assert b"raise question_tokens, or lower budget.cost; see --help" in said

@@ -106,6 +106,12 @@ def test_a_tool_or_a_prompt_that_is_not_there_is_an_error_of_the_call(tmp_path: 
         ("wait", {"reading": "last", "wait_seconds": 1e9}, "wait_seconds: Input should be less than or equal to 50"),
         ("timeline", {"reading": "last", "part": "x"}, "part: Input should be 'changes'"),
         ("memory_new", {"memory": [], "about": {}}, "about: "),
+        ("read", {"pth": "a.txt", "question": "Who?"}, "read: there is no argument 'pth'; "),
+        (
+            "read",
+            {"text": "A.", "question": "Who?", "budget": {"cost": 1.0}},
+            "needs the price of a million tokens: budget",
+        ),
     ],
 )
 def test_wrong_arguments_are_told_in_words_and_not_in_those_of_a_parser(

@@ -137,6 +137,7 @@ def test_a_timeline_tells_what_each_step_changed_and_where_lines_are_from(tmp_pa
             (claim, quote) = (await call(client, "timeline", reading=said["reading"], part="claims"))["claims"]
             assert claim["verdict"] == said["verdict"]
             assert "Ada Quill" in quote["quote"]
+            assert (claim["claim"], quote["claim"]) == (0, 0)
             (memory,) = (await call(client, "timeline", reading=said["reading"], part="memory"))["memory"]
             assert "Ada Quill" in memory["text"]
 

@@ -1,9 +1,14 @@
 """Requests that the server declines: `ApiError` and the kinds of it that are raised in several places."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from bookwheel.errors import BookwheelError, BudgetReached, JournalError
+from bookwheel.plan import SETTINGS
+
+_OPTION: Final = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 class ApiError(BookwheelError):
@@ -38,6 +43,15 @@ def hide_place(error: BookwheelError, journal: Path) -> BookwheelError:
     if not isinstance(error, JournalError):
         return error
     return type(error)(str(error).replace(f" {journal}", " of this server").replace(str(journal), "…"))
+
+
+def name_settings(message: str) -> str:
+    """Return a message with settings by their names in a request, where it has the options of a command line.
+
+    >>> name_settings("shorten it, or raise --question-tokens")
+    'shorten it, or raise question_tokens'
+    """
+    return _OPTION.sub(lambda found: ".".join(SETTINGS.get(found[1].replace("-", "_"), (found[0],))), message)
 
 
 def not_found(name: str) -> ApiError:

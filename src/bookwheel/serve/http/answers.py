@@ -19,7 +19,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel import errors
 from bookwheel.record import outcome_to_json, step_to_json
-from bookwheel.serve.engine.errors import ApiError, QuotaReached
+from bookwheel.serve.engine.errors import ApiError, QuotaReached, name_settings
 from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.requests import read_digits
@@ -141,18 +141,18 @@ def _event(kind: str, number: int, values: Mapping[str, Any]) -> ServerSentEvent
 
 
 def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
-    api_error = error if isinstance(error, ApiError) else None
+    api_error, message = error if isinstance(error, ApiError) else None, name_settings(str(error))
     status, headers = status_of(error), dict(api_error.headers) if api_error else {}
     if isinstance(error, errors.ModelError | errors.BudgetReached):
         headers |= _NO_RETRY
     if path.startswith("/v1"):
         param = api_error.param if api_error else None
-        told = openai_error(str(error), status, code_of(error), param)
+        told = openai_error(message, status, code_of(error), param)
         # Anthropic's errors have a type of their own beside that.
         told |= {"type": "error"} if path.startswith("/v1/messages") else {}
         return JsonResponse(told, status, headers=headers)
     kind = api_error.kind if api_error else type(error).__name__
-    return JsonResponse({"error": str(error), "kind": kind}, status, headers=headers)
+    return JsonResponse({"error": message, "kind": kind}, status, headers=headers)
 
 
 def openai_error(message: str, status: int, code: str | None, param: str | None = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from bookwheel.errors import BookwheelError, InputError
 from bookwheel.journal import StoredDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
-from bookwheel.serve.engine.errors import ServerLimitReached, hide_place
+from bookwheel.serve.engine.errors import ServerLimitReached, hide_place, name_settings
 from bookwheel.serve.engine.running_reading import RunningReading, Waiting
 from bookwheel.serve.http.requests import read_digits
 from bookwheel.tables.build import ShownTable
@@ -110,7 +110,7 @@ def reading_state(reading: Reading, waiting: Waiting | None = None, room: int = 
             "question": reading.question,
             "document": reading.document.name,
             "answer": reading.answer.text if reading.answer else "",
-            "error": reading.error,
+            "error": name_settings(reading.error),
             "waiting": f"{since}: {waiting.error}" if waiting else "",
         }
     )
@@ -213,11 +213,7 @@ def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list
                 origin |= {"sources": list(line.sources), "by_hand": line.by_hand}
                 entries.append(drop_empty(origin) | ({"quote": _quote(line.quote, short=True)} if line.quote else {}))
         case "claims":
-            for claim in reading.claims:
-                words = {"text": cut(claim.text), "verdict": str(claim.verdict), "explanation": describe_claim(claim)}
-                more = {"missing": list(claim.missing), "step": claim.step, "judge": cut(claim.judge or "")}
-                entries.append(drop_empty(words | more))
-                entries += [_quote(reading.evidence[at], short=True) for at in (*claim.evidence, *claim.against)]
+            entries = list(_list_claims(reading))
         case "evidence":
             entries = [_quote(one, short=True) for one in reading.evidence]
         case "gaps":
@@ -229,6 +225,17 @@ def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list
             pieces = range(0, len(text), ROOM - 200)
             entries = [{"text": text[start : start + ROOM - 200]} for start in pieces]
     return clean(entries)
+
+
+def _list_claims(reading: Reading) -> Iterator[Json]:
+    """Yield each sentence of the answer, and behind it, with its number, the quotes of it."""
+    for number, claim in enumerate(reading.claims):
+        words = {"claim": number, "text": cut(claim.text), "verdict": str(claim.verdict)}
+        more = {"missing": list(claim.missing), "step": claim.step, "judge": cut(claim.judge or "")}
+        yield drop_empty(words | {"explanation": describe_claim(claim)} | more)
+        for at in (*claim.evidence, *claim.against):
+            against = {"is_against": True} if at in claim.against else {}
+            yield {"claim": number, **_quote(reading.evidence[at], short=True), **against}
 
 
 def show_rows(table: ShownTable, sql: str, cursor: str, room: int) -> Json:
@@ -338,7 +345,7 @@ def _wrap_tool(
         try:
             result = await tool(*positional, **named)
         except BookwheelError as error:
-            raise ToolError(str(hide_place(error, journal))) from error
+            raise ToolError(name_settings(str(hide_place(error, journal)))) from error
         return CallToolResult(content=[TextContent(type="text", text=to_text(result))], structured_content=result)
 
     return call

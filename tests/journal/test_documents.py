@@ -159,6 +159,8 @@ def test_a_document_stands_on_the_shelf_once_with_its_newest_name_and_question(j
     assert names(journal) == [reading.document.name, "new name"]
     asked, unread = journal.shelf.list_documents(Reach())
     assert (asked.readings, asked.newest.question, asked.newest.reading) == (1, reading.question, reading.id)
+    # The page says of a table that it is one, where it has no verdict.
+    assert asked.newest.way == reading.way
     assert (unread.readings, unread.newest) == (0, None)
 
 

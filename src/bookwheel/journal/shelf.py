@@ -40,7 +40,7 @@ WITH editions AS (
 """
 # The newest question is looked up for the documents that are shown, not for all.
 _SHOWN: Final = """
-SELECT sha256, own_name, name, starred, characters, kept, count, question, readings.id, status, created, claims
+SELECT sha256, own_name, name, starred, characters, kept, count, question, readings.id, way, status, created, claims
 FROM ({chosen}) AS chosen LEFT JOIN readings ON number = newest ORDER BY {order}
 """
 _NAME: Final = "alphabetical(iif(name = '', own_name, name))"
@@ -97,6 +97,7 @@ class NewestQuestion:
 
     reading: str
     question: str
+    way: str
     status: Status
     created: str
     verdict: Verdict | None
@@ -279,7 +280,7 @@ def _values(reach: Reach) -> tuple[str, str | None, str | None]:
 def _shelved_from_row(
     collections: Sequence[str], sha256: str, own_name: str | bytes, name: str | bytes, *rest: Any
 ) -> ShelvedDocument:
-    starred, characters, kept, count, question, reading, status, created, claims = rest
+    starred, characters, kept, count, question, reading, way, status, created, claims = rest
     newest = None
     if reading:
         judged = [from_plain(Claim, claim) for claim in from_json(claims or "[]")]
@@ -287,6 +288,7 @@ def _shelved_from_row(
         newest = NewestQuestion(
             reading=reading,
             question=load_text(question),
+            way=way,
             status=Status(status),
             created=created,
             verdict=verdict,

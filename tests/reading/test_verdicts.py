@@ -65,7 +65,7 @@ def read(judge, *, answer=ANSWER, plan=PLAN, in_words=False, text=TEXT, question
     return asyncio.run(run_reading(reading, TextDocument(text), model)), asked
 
 
-@pytest.mark.parametrize(("in_words", "yes"), [(False, "Yes"), (True, "Yes"), (True, "<think>\n\n</think>\n\nYes")])
+@pytest.mark.parametrize(("in_words", "yes"), [(False, "Yes"), (True, "<think>\n\n</think>\n\nYes"), (True, "はい。")])
 def test_the_models_yes_makes_an_answer_supported_and_green(in_words, yes):
     ended, asked = read({"supports": yes, "denies": "No", "responds": yes}, in_words=in_words)
     assert (ended.verdict, ended.answers, ended.sign) == (Verdict.SUPPORTED, Fit.YES, Sign.GREEN)

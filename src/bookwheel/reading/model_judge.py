@@ -9,6 +9,7 @@ unchecked.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -40,6 +41,9 @@ _DOUBTFUL: Final = 0.25
 _TOKEN_BYTES: Final = 3
 # Lines that a model copies for one sentence.
 _MOST_QUOTES: Final = 4
+# Who is asked in English about another language may reply in that one.
+_YES: Final = r"(?:yes|ja|oui|sí|si)(?![^\W\d_])|是|对|はい"
+_NO: Final = r"(?:no|nein|non)(?![^\W\d_])|否|不|いいえ"
 _BEFORE: Final = {"en": "said just before", "zh": "前一句"}
 
 
@@ -178,7 +182,6 @@ class ModelJudge:
         """Return 1 or 0 for a reply that begins with yes or no, and what stands behind that word."""
         reply = await self.model.reply(messages, limit=limit, sampling=Sampling(temperature=0.0))
         text = clean(reply.text)[0].strip(" \n\"'*.")
-        for word, value in zip(self.prompts.options, (1.0, 0.0), strict=True):
-            if text.casefold().startswith(word.casefold()):
-                return value, text[len(word) :].strip(" \n\"'*.,:，。：")
-        return None, ""
+        yes, no = map(re.escape, self.prompts.options)
+        said = re.match(rf"(?P<yes>{yes}|{_YES})|(?:{no}|{_NO})", text, re.IGNORECASE)
+        return (1.0 if said["yes"] else 0.0, text[said.end() :].strip(" \n\"'*.,:，。：")) if said else (None, "")

@@ -53,7 +53,7 @@ def test_a_value_that_is_put_right_later_is_told_beside_the_new_one(tmp_path: Pa
     assert not any(row.contradicts for row in others)
     assert table.query("select sum(amount_number) from rows where holds")[1] == [(330.5,)]
     assert f"row {new.id} further on says otherwise" in table.to_markdown()
-    assert any("1 a row further on says otherwise" in note for note in table.list_notes())
+    assert any("one further on says otherwise: 1;" in note for note in table.list_notes())
 
 
 def test_a_correction_of_one_value_leaves_the_others_as_they_were(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_correction_of_what_is_in_no_row_is_counted(tmp_path: Path) -> None:
     table.rows = table.rows[1:]
     mark_disagreeing(table.rows, table.columns, [])
     assert not any(row.contradicts for row in table.rows)
-    assert any("1 rows put right what stands in no other row" in note for note in table.list_notes())
+    assert any("that put right what stands in no other row: 1;" in note for note in table.list_notes())
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ MINUTES = TextDocument("Ada Quill bought a dishwasher in May. Bo Reed paid for i
         ("The default was 5 until it was lowered to 3; the text does not say why.", False),
         ("The text does not say why; it only names the date.", True),
         ("Ada was not given the key.", False),
+        ("The rules don't say what colour it has, but a white veil with long sleeves is worn at hives in summer.", False),
         ("It is not stated who the broker is.", True),
         ("The policy is silent about drones.", True),
         ("The bells are silent on Sundays.", False),
@@ -63,6 +64,12 @@ def test_what_is_told_before_a_semicolon_is_an_answer(sentence, is_absent):
 def test_an_answer_that_begins_with_it_is_absent_unless_the_rest_is_borne_out(answer, verdict):
     _, claims = judge_answer(answer, "Who paid for the washing machine?", (), MINUTES)
     assert sum_up_verdicts(claims) is verdict
+
+
+def test_what_the_document_says_word_for_word_is_no_absence():
+    text = "No one is named for life: officers serve three years."
+    _, claims = judge_answer(text, "How long do officers serve?", (), TextDocument(f"Rules.\n\n{text}\n"))
+    assert sum_up_verdicts(claims) is Verdict.QUOTED
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ _ABOUT_DOCUMENT: Final = compile_late(
     r"|\b(?:dokument\w*|unterlagen?|vertrag\w*|angaben?|documento|texto?|texte|hervor)\b|文書|資料|記載|情報"
     r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|载明|只字未提|回答|确定|得知|不知道|未知"
 )
+_BESIDE: Final = compile_late(r"[;；]|,\s(?:but|yet)\b|[，,]但是?")
 _SHORTEST_DENIAL: Final = 4
 _ENOUGH_TOLD: Final = 4
 
@@ -144,9 +145,9 @@ def has_no_answer(answer: Answer) -> bool:
 
 def says_absent(sentence: str) -> bool:
     """Return whether a sentence of an answer says that the document does not have the answer."""
-    parts = [part for part in re.split("[;；]", sentence) if part.strip()]
+    parts = [part for part in _BESIDE.split(sentence) if part.strip()]
     absent = [part for part in parts if _says_absent(part)]
-    # What tells something beside a semicolon is an answer, whatever the rest leaves open.
+    # What tells something beside it is an answer, whatever the rest leaves open.
     return bool(absent) and not any(_tells(part) for part in parts if part not in absent)
 
 

@@ -193,7 +193,13 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     pieces = split_answer(answer) if fields is None else [words for _, words in fields]
     copies = find_copies(parts, pieces, _says_something)
     # A lone "It does not say" is the model's own.
-    alone = {at for at in copies if says_absent(pieces[at]) and not {at - 1, at + 1} & copies.keys()}
+    alone = {
+        at
+        for at in copies
+        if not {at - 1, at + 1} & copies.keys()
+        and says_absent(pieces[at])
+        and len(parse(pieces[at]).terms) < _LEAST_SENTENCE
+    }
     cited = find_cited(parts, pieces)
     copies = {at: copy for at, copy in copies.items() if at not in alone and at not in cited}
     copies |= {at: place for at, place in cited.items() if place}

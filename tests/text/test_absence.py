@@ -23,7 +23,10 @@ MINUTES = TextDocument("Ada Quill bought a dishwasher in May. Bo Reed paid for i
         ("The default was 5 until it was lowered to 3; the text does not say why.", False),
         ("The text does not say why; it only names the date.", True),
         ("Ada was not given the key.", False),
-        ("The rules don't say what colour it has, but a white veil with long sleeves is worn at hives in summer.", False),
+        (
+            "The rules don't say what colour it has, but a white veil with long sleeves is worn at hives in summer.",
+            False,
+        ),
         ("It is not stated who the broker is.", True),
         ("The policy is silent about drones.", True),
         ("The bells are silent on Sundays.", False),

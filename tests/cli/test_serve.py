@@ -20,6 +20,7 @@ import httpx2
 import pytest
 
 from bookwheel.cli.main import main
+from bookwheel.cli.serve import hold_journal
 
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
@@ -137,6 +138,16 @@ def test_a_server_begins_while_its_model_is_away_and_meets_it_when_it_comes(tmp_
                 time.sleep(0.05)
             model.shutdown()
     assert (known["window"], known["plan"]) == (3000, plan)
+
+
+def test_a_second_server_of_a_journal_is_warned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = tmp_path / "journal.sqlite"
+    with hold_journal(journal):
+        assert not capsys.readouterr().err
+        with hold_journal(journal):
+            assert f"another server (process {os.getpid()})" in " ".join(capsys.readouterr().err.split())
+    with hold_journal(journal):
+        assert not capsys.readouterr().err
 
 
 def test_a_taken_port_is_an_error_that_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

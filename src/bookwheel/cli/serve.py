@@ -7,8 +7,8 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -145,7 +145,11 @@ async def _serve(
     quiet = run.output.quiet
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    with bind_socket(options.host, options.port) as at, run.output.open_journal() as journal:
+    with (
+        bind_socket(options.host, options.port) as at,
+        run.output.open_journal() as journal,
+        hold_journal(journal.path),
+    ):
         async with _open_reader(run.models, journal, {**plan.given, **run.budget.given}) as (session, plans):
             model = session.model
             app = build_app(
@@ -162,6 +166,20 @@ async def _serve(
                 link = f"{server.address}/?token={secret}" if secret else server.address
                 print_note(f"bookwheel is at {link} (Ctrl-C ends it; readings are kept)", style="bold")
             await server.serve()
+
+
+@contextmanager
+def hold_journal(path: Path) -> Iterator[None]:
+    """Hold a journal as its one server, and warn where another one does."""
+    from bookwheel.journal.files import LockTaken, hold_lock, lock_folder
+
+    with ExitStack() as held:
+        try:
+            held.enter_context(hold_lock(lock_folder(path) / "server"))
+        except LockTaken as taken:
+            advice = "two must not share one: end that one, or name another journal with --journal FILE"
+            print_note(f"warning: another server (process {taken}) has the journal {path}; {advice}", style="yellow")
+        yield
 
 
 @asynccontextmanager

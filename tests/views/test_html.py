@@ -239,6 +239,11 @@ def test_a_reading_without_an_answer_says_why(status, words):
     assert words in texts(render_page(reading_of("a", answer="", status=status)))
 
 
+def test_an_answer_that_does_not_fit_its_schema_is_no_failure_of_the_model():
+    reading = replace(reading_of("a", answer="", status=Status.FAILED), error_kind="UnfitAnswer")
+    assert "No answer that fits the schema" in texts(render_page(reading))
+
+
 def test_a_reading_without_steps_has_a_page():
     check_harmless(render_page(replace(reading_of(), evidence=(), claims=())))
 

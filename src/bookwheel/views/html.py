@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.claims import Evidence, choose_sign
+from bookwheel.errors import UnfitAnswer
 from bookwheel.flags import Flag
 from bookwheel.packaged import PACKAGE
 from bookwheel.types import Reading, Status, Step
@@ -45,6 +46,7 @@ _NO_ANSWER: Final = {
     Status.FAILED: "Not answered: the model failed.",
     Status.CANCELLED: "Interrupted before its end.",
 }
+_UNFIT: Final = "No answer that fits the schema."
 
 
 def render_page(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str:
@@ -83,10 +85,10 @@ def _escape(text: str) -> str:
 
 def _render_head(reading: Reading) -> str:
     answer = reading.answer.text if reading.answer else ""
+    is_unfit = reading.error_kind == UnfitAnswer.__name__
+    none = _UNFIT if is_unfit else _NO_ANSWER.get(reading.status, "The model gave no answer.")
     paragraph = (
-        f'<p class="answer" dir="auto">{_escape(answer)}</p>'
-        if answer
-        else f'<p class="answer none">{_NO_ANSWER.get(reading.status, "The model gave no answer.")}</p>'
+        f'<p class="answer" dir="auto">{_escape(answer)}</p>' if answer else f'<p class="answer none">{none}</p>'
     )
     flags = _render_chips(reading.answer.flags if reading.answer else ())
     verdict = f" · {describe_verdict(reading.verdict, reading.answers)}" if reading.verdict else ""

@@ -2,7 +2,7 @@
 // quote under the pointer or the focus; pressed, it leads to the passage in the document.
 
 import { h, refill } from "./dom.js";
-import { advantageMark, answerOf, claimChip, readable, signOf, titleOf, trustBadge, verdict } from "./marks.js";
+import { advantageMark, answerOf, claimChip, readable, signOf, titleOf, trustBadge, verdict, whyNone } from "./marks.js";
 import { flagChip } from "./memory.js";
 import { explainScore } from "./reasons.js";
 import { figure, number, percent, t } from "./words.js";
@@ -32,7 +32,7 @@ export class Answer {
     refill(this.question, titleOf(reading));
     this.question.title = reading.question;
     this.text.classList.toggle("none", !reading.answer);
-    refill(this.text, reading.answer ? this.#marked({ ...reading, answer: answerOf(reading) }) : t(`none.${reading.status}`));
+    refill(this.text, reading.answer ? this.#marked({ ...reading, answer: answerOf(reading) }) : whyNone(reading));
     // The badge of an answer that may be wrong says so already.
     const flags = (reading.answer_turn?.flags ?? []).filter((flag) => flag !== "unsure" || !["amber", "red"].includes(reading.sign));
     refill(this.flags, flags.map(flagChip));

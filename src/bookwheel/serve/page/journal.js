@@ -3,7 +3,7 @@
 import { h, refill } from "./dom.js";
 import { Star } from "./labels.js";
 import { SearchedList } from "./lists.js";
-import { answerOf, readable, titleOf, trustBadge } from "./marks.js";
+import { answerOf, readable, titleOf, trustBadge, whyNone } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, t } from "./words.js";
 
@@ -37,7 +37,7 @@ class Journal {
         "div",
         {},
         h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, titleOf(reading)),
-        h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, readable(answerOf(reading) || t("journal.no-answer"))),
+        h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, readable(answerOf(reading) || whyNone(reading))),
         h("p", { class: "small" }, trustBadge(reading), " ", facts.join(" · ")),
       ),
     );

@@ -35,6 +35,9 @@ export function answerOf({ answer, way }) {
   return rows ? t("table.rows", { count: number(Number(rows[0])) }) : answer;
 }
 
+// Why a reading has no answer: whether its schema was not met, else how it stands.
+export const whyNone = ({ status, error_kind: kind }) => t(`none.${kind === "UnfitAnswer" ? "unfit" : status}`);
+
 // A file or a chapter within the open document, in as few words as tell it.
 export const placeIn = (source, name) => source && source !== name && source.replace(`${name}#`, "");
 

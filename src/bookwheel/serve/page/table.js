@@ -4,7 +4,7 @@
 import { shareOf } from "./cards.js";
 import { h, later, refill } from "./dom.js";
 import { SearchedList } from "./lists.js";
-import { answerOf, titleOf, trustBadge } from "./marks.js";
+import { answerOf, titleOf, trustBadge, whyNone } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, pages, t } from "./words.js";
 
@@ -180,7 +180,7 @@ export function tableShelf() {
       "li",
       { class: "book-row" },
       h("span", { "aria-hidden": "true" }, "▦"),
-      h("div", {}, h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, titleOf(reading)), h("p", { class: "said", dir: "auto" }, answerOf(reading) ?? t(`none.${reading.status}`)), h("p", { class: "small" }, trustBadge(reading), " ", [reading.document.name, moment(reading.created)].join(" · "))),
+      h("div", {}, h("a", { href: service.own.place(reading.reading), class: "question", dir: "auto" }, titleOf(reading)), h("p", { class: "said", dir: "auto" }, answerOf(reading) ?? whyNone(reading)), h("p", { class: "small" }, trustBadge(reading), " ", [reading.document.name, moment(reading.created)].join(" · "))),
     );
   const list = new SearchedList({ words: "tables", id: "tables-search", fetch: (wanted, last) => service.readings({ ...wanted, way: "collect", before: last?.reading }), entry, key: ({ reading }) => reading, goes: ({ status }) => status === "reading" });
   list.load();

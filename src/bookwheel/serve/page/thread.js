@@ -4,7 +4,7 @@ import { fromHere } from "./address.js";
 import { h, refill } from "./dom.js";
 import { draft, dropDraft, saveDraft } from "./drafts.js";
 import { Star, confirmed, rename } from "./labels.js";
-import { answerOf, readable, titleOf, trustOf } from "./marks.js";
+import { answerOf, readable, titleOf, trustOf, whyNone } from "./marks.js";
 import { Questions, started, wanted } from "./questions.js";
 import * as service from "./service.js";
 import { compact, number, t } from "./words.js";
@@ -126,7 +126,7 @@ export class Thread {
       reading.starred && "★ ",
       h("b", {}, titleOf(reading)),
       reading.parent && !reading.name && h("i", {}, ` ${t(this.#isFork(reading) ? "thread.fork" : "thread.carried")}`),
-      h("span", { class: "said" }, readable(answerOf(reading) ?? t("journal.no-answer"))),
+      h("span", { class: "said" }, readable(answerOf(reading) ?? whyNone(reading))),
     );
   }
 

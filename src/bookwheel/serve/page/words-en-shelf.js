@@ -71,6 +71,7 @@ export default {
   "missed.unread.absent": "{count} of {all} sections were not read.|One of {all} sections was not read.",
   "missed.list": "This asks for a list, and one memory of {tokens} tokens holds only so much.",
   "missed.full": "The memory of {tokens} tokens was full: something was cut off.",
+  "none.unfit": "No answer that fits the schema.",
   "missed.unjudged": "Not all of the answer was checked: a limit was reached, or a call failed.",
   "missed.unseen": "Pictures were not shown to the model: the server refused them, or they could not be opened, and their words were read instead.",
   "missed.collect": "Collect every item in a table",

@@ -71,6 +71,7 @@ export default {
   "missed.unread.absent": "{all} 节中有 {count} 节没有读。",
   "missed.list": "这个问题要的是一份清单，而一份 {tokens} 个词元的笔记容纳有限。",
   "missed.full": "{tokens} 个词元的笔记已满：有内容被截去。",
+  "none.unfit": "没有符合模式的回答。",
   "missed.unjudged": "答案没有全部检查：达到了上限，或有调用失败。",
   "missed.unseen": "图片没有给模型看：服务器拒绝了，或图片打不开，只读了其中的文字。",
   "missed.collect": "把每一项收进表格",

@@ -32,7 +32,7 @@ def test_resuming_again_and_again_does_not_pass_the_servers_limit(serving, gated
         for _ in range(4):
             refused = client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": 10 * LIMIT}}})
             assert (refused.status_code, refused.json()["kind"]) == (400, "ServerLimitReached")
-            assert "this server's limit" in refused.json()["error"] == up.journal.reading(id_).error
+            assert "this server's limit" in refused.json()["error"]
         assert 0 < spent(up, id_) <= LIMIT
     with serving(model, plans=limited(model, 100 * LIMIT)) as up, up.client() as client:
         assert client.post(f"/readings/{id_}/resume").json()["status"] == "reading"

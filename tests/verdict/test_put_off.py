@@ -97,3 +97,17 @@ STRUCK = (
 )
 def test_what_is_struck_out_bears_nothing_out(question, answer, is_borne_out):
     assert (judge(question, answer, STRUCK)[0] in BORNE_OUT) is is_borne_out
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "verdict"),
+    [
+        ("Who builds the set?", "Lucy", Verdict.PARTLY),
+        ("Who builds the set?", "Owen Tregear", Verdict.SUPPORTED),
+        ("Who designs the posters?", "Priya", Verdict.SUPPORTED),
+    ],
+)
+def test_of_two_names_in_a_clause_the_nearer_one_is_meant(question, answer, verdict):
+    text = "The set is built by Owen Tregear and painted by Lucy. Posters: Priya designs them, Sam prints them."
+    _, (claim,) = judge_answer(answer, question, (), TextDocument(text), is_copied=True)
+    assert claim.verdict is verdict

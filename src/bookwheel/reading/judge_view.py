@@ -36,7 +36,7 @@ _MOST_LIKE: Final = 10
 _MOST_ASKED: Final = 4
 _MOST_AROUND: Final = 6
 _ROWS_AROUND: Final = 6
-_MOST_BESIDE: Final = 20
+_MOST_BESIDE: Final = 80
 _FILES: Final = re.compile(f"^{FILE_HEADER.pattern}", re.MULTILINE)
 
 

@@ -160,8 +160,11 @@ def measure(
 def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Sentence, around: Surroundings) -> bool:
     """Tell if another number or name is meant: its clause has more of the question than those that the answer is in.
 
-    "Ingrid Solheim won the race, ahead of Marta Kovac." does not say that Marta Kovac won it.
+    "Ingrid Solheim won the race, ahead of Marta Kovac." does not say that Marta Kovac won it. Of two names in one
+    clause the one nearer to the question's words is meant: "built by Owen and painted by Lucy".
     """
+    if not claim.numbers and any(_has_nearer_name(claim, question, one) for one in around.sentences):
+        return True
     mine = theirs = 0.0
     for one in around.sentences:
         others = {term.key for term in one.numbers} if claim.numbers else one.names if claim.names else frozenset()
@@ -173,6 +176,20 @@ def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Senten
             elif others & keys:
                 theirs = max(theirs, share)
     return theirs > mine
+
+
+def _has_nearer_name(claim: Sentence, question: Sentence, sentence: Sentence) -> bool:
+    asked = [term for term in sentence.terms if term.key in question.asked]
+    # The first word of an answer has a capital in any case.
+    own = [term for term in sentence.terms if term.key in claim.keys.keys() & sentence.names]
+    others = [term for term in sentence.terms if term.key in sentence.names - claim.keys.keys() - question.keys.keys()]
+
+    def reach(terms: Sequence[Term]) -> int:
+        return min(abs(one.at - word.at) for one in terms for word in asked if one.clause == word.clause)
+
+    if not own or not asked or not all(any(one.clause == word.clause for word in asked) for one in (*own, *others)):
+        return False
+    return bool(others) and reach(others) < reach(own)
 
 
 def find_put_off(claim: Sentence, question: Sentence, around: Surroundings) -> int | None:

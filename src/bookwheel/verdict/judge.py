@@ -280,7 +280,7 @@ def weigh(finding: Finding) -> Judgment:
     supported, answers = load_weights("supported"), load_weights("answers")
     score = supported.weigh(finding.features)
     fit = 0.0 if is_misfit(finding.fit) else answers.weigh(finding.fit)
-    is_sure = fit >= answers.threshold and not finding.features["other name"]
+    is_sure = fit >= answers.threshold and not (finding.features["other name"] or finding.features["later"])
     is_denied = finding.put_off is not None or (
         finding.features["in all"] >= _LEAST_CONTRADICTED
         and contradicts(finding.features, is_sure=score >= _LEAST_SURE)

@@ -152,6 +152,7 @@ def measure(
             is_short and any(name in around.counts and name not in best.keys for name in question.names - claim.names)
         ),
         "rival": float(is_span and _has_rival(claim, figures, question, around)),
+        "later": float(is_span and _has_later(claim, figures, question, around)),
         **_compare_numbers(claim, question, passages),
         **_compare_marks(claim, best, passages),
     }
@@ -176,6 +177,23 @@ def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Senten
             elif others & keys:
                 theirs = max(theirs, share)
     return theirs > mine
+
+
+def _has_later(claim: Sentence, own: frozenset[str] | set[str], question: Sentence, around: Surroundings) -> bool:
+    """Tell if a sentence further on has as much of the question, and another number or name: it may hold by then."""
+    shares = [around.share(question.asked, one.keys) for one in around.sentences]
+    homes = [at for at, one in enumerate(around.sentences) if own & one.keys.keys()]
+    if not homes:
+        return False
+    home = max(homes, key=lambda at: shares[at])
+    known = claim.keys.keys() | question.keys.keys()
+    return any(
+        shares[at] >= shares[home] > 0
+        and ({term.key for term in one.numbers} if claim.numbers else one.names) - known
+        and not own <= one.keys.keys()
+        for at, one in enumerate(around.sentences)
+        if at > home
+    )
 
 
 def _has_nearer_name(claim: Sentence, question: Sentence, sentence: Sentence) -> bool:

@@ -113,7 +113,9 @@ def test_of_two_names_in_a_clause_the_nearer_one_is_meant(question, answer, verd
     assert claim.verdict is verdict
 
 
-@pytest.mark.parametrize(("last", "fit"), [("Jo hands the shed keys to Rhoda.", Fit.DOUBTFUL), ("Rhoda left.", Fit.YES)])
+@pytest.mark.parametrize(
+    ("last", "fit"), [("Jo hands the shed keys to Rhoda.", Fit.DOUBTFUL), ("Rhoda left.", Fit.YES)]
+)
 def test_what_a_later_sentence_tells_of_another_may_hold_no_longer(last, fit):
     text = f"Keys to the shed are with Jo Pell.\n\nThe water is on from 7 to 9.\n\n{last}"
     _, (claim,) = judge_answer("Jo Pell", "Who has the shed keys?", (), TextDocument(text), is_copied=True)

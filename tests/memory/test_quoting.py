@@ -73,12 +73,16 @@ async def test_the_newest_that_answers_holds_and_not_what_only_shares_its_words(
 
 
 class CopyingModel(ScriptedModel):
-    """Copies the first name that it was told to."""
+    """Copies the first name that it was told to, or else what stands around it."""
+
+    rival = -9.0
 
     async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
         del messages, gap
-        start = passage.find("Orm")
-        return Copies(spans=(CopiedSpan(start=start, end=start + 3, logprob=-0.1),) if start >= 0 else ())
+        found = [
+            (at, name, odds) for name, odds in (("Orm", -0.1), ("now", self.rival)) if (at := passage.find(name)) >= 0
+        ]
+        return Copies(spans=tuple(CopiedSpan(at, at + len(name), odds) for at, name, odds in found))
 
 
 async def test_of_the_newest_statement_the_short_answer_is_given(journal):
@@ -90,6 +94,10 @@ async def test_of_the_newest_statement_the_short_answer_is_given(journal):
     (quote,) = answer.evidence
     assert (quote.speaker, quote.at[:10], "called Orm now" in quote.quote) == ("Dorian", "2026-03-05", True)
     assert ["Vix" in one.quote for one in answer.superseded] == [True]
+    question = "What is the doctor called now?"
+    assert (await ask(opened, question)).answers is Fit.YES
+    opened.session.model.rival = -1.0
+    assert (await ask(opened, question)).answers is Fit.DOUBTFUL
 
 
 TALK = (

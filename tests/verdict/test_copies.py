@@ -99,3 +99,8 @@ def test_a_quote_of_few_signs_or_in_quotation_marks_is_found():
     )
     assert find_quote(TextDocument(text).parts(), "出差同意，改为视频。") is None
     assert [is_findable(one) for one in ("不可。", "答：不可。", "No.")] == [False, True, False]
+
+
+def test_what_is_struck_out_is_copied_by_nobody():
+    text = "~~The mill was let to Odo.~~ The mill was let to Ada.\n"
+    assert [*copies_of("The mill was let to Odo.", "The mill was let to Ada.", text=text)] == [1]

@@ -114,7 +114,12 @@ def test_of_two_names_in_a_clause_the_nearer_one_is_meant(question, answer, verd
 
 
 @pytest.mark.parametrize(
-    ("last", "fit"), [("Jo hands the shed keys to Rhoda.", Fit.DOUBTFUL), ("Rhoda left.", Fit.YES)]
+    ("last", "fit"),
+    [
+        ("Jo hands the shed keys to Rhoda.", Fit.DOUBTFUL),
+        ("Rhoda left.", Fit.YES),
+        ("Jo Pell keeps the shed keys, says Rhoda.", Fit.YES),
+    ],
 )
 def test_what_a_later_sentence_tells_of_another_may_hold_no_longer(last, fit):
     text = f"Keys to the shed are with Jo Pell.\n\nThe water is on from 7 to 9.\n\n{last}"

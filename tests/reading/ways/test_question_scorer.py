@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,12 +12,16 @@ import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.flags import Flag
+from bookwheel.models.base import Copies
+from bookwheel.models.copying import CopiedSpan
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.question_scorer import QuestionScorer, ShortAnswer
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.types import Memory
+from bookwheel.types import Memory, Message
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=80, answer_tokens=40, prompts="small", least_gain=0.4, judgement_weight=0.1)
 FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody saw the long pier. "
@@ -159,3 +164,19 @@ def test_the_words_to_look_for_beside_a_text() -> None:
     for named in ("Amos", "Thorne", "1871", "countries"):
         assert len(beyond.find(f"It says {named} here.")) == 1
     assert beyond.find("The keeper of Sallow Point then came.") == set()
+
+
+class CopyingReader(ScriptedModel):
+    """Copies the town, and holds nothing else likely."""
+
+    async def copy(self, messages: Sequence[Message], passage: str, gap: str = "") -> Copies:
+        found = [(passage.find(word), odds) for word, odds in (("Brill", -0.1), ("Thorne", -9.0)) if word in passage]
+        return Copies(spans=tuple(CopiedSpan(at, at + 5, odds) for at, odds in found))
+
+
+@pytest.mark.parametrize(("second", "is_sure"), [("", True), ("Amos Thorne keeps bees.", False)])
+def test_an_answer_out_of_two_passages_is_not_sure(second: str, is_sure: bool) -> None:
+    question = "In which town was the keeper born?"
+    scorer = QuestionScorer(CopyingReader(lambda _: "", window=4096), prompts_for(PLAN, question), question)
+    passage = "The keeper, a Thorne, was born in Brill."
+    assert asyncio.run(scorer.answer(passage, second)) == ShortAnswer("Brill", is_sure)

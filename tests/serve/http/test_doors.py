@@ -66,7 +66,7 @@ def test_a_reading_begun_over_mcp_is_seen_streamed_and_cancelled_over_http(servi
         model.after(10**9)
         assert tool(up, "resume", reading=id_).structured_content["status"] == "answered"
         assert up.events(id_)[-1][2]["status"] == "answered"
-        assert model.seen == up.journal.reading(id_).usage.calls
+        assert model.asked == up.journal.reading(id_).usage.calls
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_a_reading_begun_over_mcp_goes_on_when_the_server_is_back(serving, gated
     assert first.seen == 5
     with serving(second) as up:
         assert up.events(id_)[-1][2]["status"] == "answered"
-        assert first.seen + second.seen == up.journal.reading(id_).usage.calls
+        assert first.asked + second.asked == up.journal.reading(id_).usage.calls
 
 
 @pytest.mark.slow

@@ -40,8 +40,9 @@ from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.citations import find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies
 from bookwheel.verdict.fields import list_fields
-from bookwheel.verdict.measure import Surroundings, contradicts, find_put_off, is_vetoed, measure
+from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, measure
 from bookwheel.verdict.parsing import Sentence, parse
+from bookwheel.verdict.put_off import find_put_off
 from bookwheel.verdict.search import LocatedSentence, Query, drop_written, list_blocks, make_query, search
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 

@@ -31,10 +31,8 @@ from bookwheel.verdict.parsing import (
 # What decides between sentences that have as much.
 _TIE: Final = 0.001
 # Terms of a short answer, and how much of the question, by what it says, the sentences with the answer have of it.
-_SHORT: Final = 3
+SHORT: Final = 3
 _LEAST_ASKED: Final = 0.3
-# Signs of a figure that two sentences seldom share by chance.
-_LEAST_TELLING: Final = 3
 # Tokens beside a number in which its bound stands.
 _BOUND_WITHIN: Final = 4
 # Of two wordings of one sentence.
@@ -47,33 +45,6 @@ _MONTHS: Final = frozenset(lexicon.MONTH_NAMES)
 # numbers, words out of a larger phrase or in another order, a better place for a short answer.
 _TURNS: Final = ("opposite", "only lost", "unless", "other unit")
 _MISMATCHES: Final = ("not lost", "not added", "hedge added", "said lost", "must can", "other bound")
-# What stands before a value that is put off, and behind one; and what may stand between.
-_PUTS_OFF: Final = (
-    *("not", "no longer", "instead of", "rather than", "in place of", "replaces", "replacing", "supersedes"),
-    *("不 是", "并 非", "而 非", "不 再 是", "不 再 为", "原 为", "原 定", "代 替", "取 代"),
-)
-_IS_PUT_OFF: Final = (
-    *(f"{be} {done}" for be in ("is", "are", "was", "were") for done in ("replaced", "superseded", "cancelled")),
-    *(
-        "should read",
-        "should say",
-        "moved to",
-        "postponed to",
-        "改 为",
-        "改 成",
-        "更 正 为",
-        "变 更 为",
-        "调 整 为",
-        "で は な く",
-    ),
-)
-# Right behind a number: "37.5% should be 35.7%", and no year 2027 of which something should be.
-_SHOULD_BE: Final = ("应 为", "应 是")
-_BETWEEN: Final = frozenset({"the", "a", "an", "about", "around", "on", "at", "in", "by", "约", "于", "在"})
-_MOST_BETWEEN: Final = 3
-_BEFORE: Final = tuple(f" {words}" for words in _PUTS_OFF)
-_BEHIND: Final = tuple(f" {words} " for words in _IS_PUT_OFF)
-_TELLS_BOTH: Final = (*(f"{words} " for words in _BEFORE[1:]), *_BEHIND)
 VETOES: Final = (
     *("foreign number", "foreign names", "other counted", "incomplete", "embedded", "elsewhere", "rival", "turned"),
     *(*_TURNS, *_MISMATCHES),
@@ -127,7 +98,7 @@ def measure(
     whole = set().union(*(passage.keys for passage in passages))
     mine = [term.key for term in claim.terms] or [""]
     own = frozenset(claim.keys) - frozenset(question.keys) or frozenset(claim.keys) or frozenset({""})
-    is_short, is_verbatim = len(mine) <= _SHORT, any(claim.is_in(passage) for passage in passages)
+    is_short, is_verbatim = len(mine) <= SHORT, any(claim.is_in(passage) for passage in passages)
     is_span = is_short and len(best.tokens) > len(claim.tokens)
     # A currency stands beside every price; where a sentence has a figure, its place is where the figure is.
     figures = own & {term.key for term in claim.numbers} or own
@@ -141,7 +112,7 @@ def measure(
         "order": order,
         "turned": float(not is_short and order < _LEAST_ORDER),
         # It says little that the question does not, and not in the document's words.
-        "little own": float(own <= whole and len(own) <= _SHORT and (is_short or not is_verbatim)),
+        "little own": float(own <= whole and len(own) <= SHORT and (is_short or not is_verbatim)),
         "incomplete": float(is_short and not own <= whole),
         "short": float(is_short),
         "foreign names": float(not any(claim.names - question.names <= one.keys.keys() for one in passages)),
@@ -168,8 +139,7 @@ def _has_rival(claim: Sentence, own: frozenset[str] | set[str], question: Senten
         return True
     mine = theirs = 0.0
     for one in around.sentences:
-        others = {term.key for term in one.numbers} if claim.numbers else one.names if claim.names else frozenset()
-        others -= claim.keys.keys() | question.keys.keys()
+        others = _list_others(claim, question, one) if claim.numbers or claim.names else set()
         for keys in one.clause_keys:
             share = around.share(question.asked, keys)
             if own & keys:
@@ -186,21 +156,24 @@ def _has_later(claim: Sentence, own: frozenset[str] | set[str], question: Senten
     if not homes:
         return False
     home = max(homes, key=lambda at: shares[at])
-    known = claim.keys.keys() | question.keys.keys()
     return any(
-        shares[at] >= shares[home] > 0
-        and ({term.key for term in one.numbers} if claim.numbers else one.names) - known
-        and not own <= one.keys.keys()
+        shares[at] >= shares[home] > 0 and _list_others(claim, question, one) and not own <= one.keys.keys()
         for at, one in enumerate(around.sentences)
         if at > home
     )
+
+
+def _list_others(claim: Sentence, question: Sentence, sentence: Sentence) -> set[str]:
+    """Return the numbers of a sentence that neither an answer with numbers nor its question has; else its names."""
+    found = {term.key for term in sentence.numbers} if claim.numbers else sentence.names
+    return {*found} - claim.keys.keys() - question.keys.keys()
 
 
 def _has_nearer_name(claim: Sentence, question: Sentence, sentence: Sentence) -> bool:
     asked = [term for term in sentence.terms if term.key in question.asked]
     # The first word of an answer has a capital in any case.
     own = [term for term in sentence.terms if term.key in claim.keys.keys() & sentence.names]
-    others = [term for term in sentence.terms if term.key in sentence.names - claim.keys.keys() - question.keys.keys()]
+    others = [term for term in sentence.terms if term.key in _list_others(claim, question, sentence)]
 
     def reach(terms: Sequence[Term]) -> int:
         return min(abs(one.at - word.at) for one in terms for word in asked if one.clause == word.clause)
@@ -208,55 +181,6 @@ def _has_nearer_name(claim: Sentence, question: Sentence, sentence: Sentence) ->
     if not own or not asked or not all(any(one.clause == word.clause for word in asked) for one in (*own, *others)):
         return False
     return bool(others) and reach(others) < reach(own)
-
-
-def find_put_off(claim: Sentence, question: Sentence, around: Surroundings) -> int | None:
-    """Return the place of the sentence that puts off a value of the claim: "by 20 March instead of 15 April"."""
-    # A few signs of a script without capitals may be a name.
-    may_be_name = claim.has_signs and len(claim.terms) <= _SHORT
-    own = {
-        term.key: term
-        for term in claim.terms
-        if (may_be_name or term.is_number or term.key in claim.names) and term.key not in question.keys
-    }
-    # What tells both values may say which one holds.
-    if any(words in f" {' '.join(claim.tokens)} " for words in _TELLS_BOTH) or any(
-        _is_put_off(claim, term) for term in own.values()
-    ):
-        return None
-    known = {*claim.keys, *question.asked}
-    for at, one in enumerate(around.sentences):
-        is_asked = not question.asked.isdisjoint(one.keys)
-        places = [term for term in one.terms if term.key in own]
-        off = {
-            term.key
-            for term in places
-            if _is_put_off(one, term)
-            and (is_asked or term.is_number or term.key in claim.names)
-            and _is_of_same(claim, own[term.key], one, term, known)
-        }
-        if off - {term.key for term in places if not _is_put_off(one, term)}:
-            return at
-    return None
-
-
-def _is_put_off(sentence: Sentence, term: Term) -> bool:
-    clause = sentence.clauses[term.clause]
-    at = first = term.at - sum(map(len, sentence.clauses[: term.clause]))
-    while first and clause[first - 1] in _BETWEEN:
-        first -= 1
-    before = f" {' '.join(clause[max(0, first - _MOST_BETWEEN) : first])}"
-    behind = f" {' '.join(clause[at + 1 : at + 1 + 2 * _MOST_BETWEEN])} "
-    is_wrong = term.is_number and " ".join(clause[at + 1 + bool(sentence.find_unit(term)) :]).startswith(_SHOULD_BE)
-    return is_wrong or before.endswith(_BEFORE) or any(words in behind for words in _BEHIND)
-
-
-def _is_of_same(claim: Sentence, mine: Term, other: Sentence, theirs: Term, known: set[str]) -> bool:
-    """Tell if two equal terms are of one thing: what they count is alike, or what else is known and said there."""
-    counted, others = claim.find_counted(mine)[:1], other.find_counted(theirs)
-    if counted and others and counted[0] not in others:
-        return False
-    return len(mine.key) > _LEAST_TELLING or len(known & other.keys.keys()) > 1
 
 
 def is_vetoed(features: Mapping[str, float]) -> bool:

@@ -176,7 +176,7 @@ class TextIndex:
 
     def _refresh(self, tables: MemoryTables, memory: int, *, is_short: bool) -> list[_TextBlock]:
         """Take what others have kept, and look through the texts that are in no block."""
-        indexes = tables.indexes(memory, name_index("quoted passages" if is_short else "passages"))
+        indexes = tables.indexes(memory, name_index("short passages" if is_short else "passages"))
         numbers, loose = indexes.list_all()
         kept = dict[int, _TextBlock]()
         for number in numbers:

@@ -54,6 +54,8 @@ _ASKS_FIGURE: Final = re.compile(
 _MEASURE: Final = re.compile("(?:多少|几)个?([\u4e00-\u9fff])")
 """The word that counts, whatever it counts: 几册."""
 _AMOUNT: Final = re.compile(r"\W*\d[\d.,]*\s*([^\W\d_]+)")
+_NUMBER: Final = re.compile(r"\s*(?:\bno\b\.?|\bnumber\b|#|[编序]?号)\s*", re.IGNORECASE)
+"""In the name of a column: its cells are numbers."""
 _TOTAL: Final = re.compile(r"\btotal|\bsum\b|altogether|in all|comes to|overall|合计|总|一共", re.IGNORECASE)
 
 
@@ -92,6 +94,30 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     is_named = all(stem in stood or (not stem.isascii() and set(stem) <= set(said)) for stem in list_asked(question))
     is_named = is_named and bool(_find_shared(_list_stems(names[columns[0]], question), asked))
     return FoundCell(cells[columns[0]].strip("`* "), is_named=is_named)
+
+
+def find_only_number(question: str) -> str:
+    """Return the digits of the only number of a question; empty where it has none, several, or a part of a number."""
+    said = re.findall(r"\d[\d.,:/-]*", question)
+    number = said[0].rstrip(".,:/-") if len(said) == 1 else ""
+    return number if number.isdecimal() else ""
+
+
+def find_numbered(question: str, names: Sequence[str]) -> int | None:
+    """Return the place of the column that a question names right beside its only number.
+
+    >>> find_numbered("Who has pitch 21?", ["Trader", "Pitch no."]), find_numbered("21号摊位是谁的？", ["摊位", "摊主"])
+    (1, 0)
+    """
+    number = find_only_number(question)
+    before, _, after = question.casefold().partition(number) if number else ("", "", "")
+    before, after = _NUMBER.sub("", before).rstrip(), after.removeprefix("号")
+    for at, name in enumerate(names):
+        bare = _NUMBER.sub("", BRACKETS.sub("", name)).strip().casefold()
+        is_after = not bare.isascii() and after.startswith(bare)
+        if is_after or (bare and re.search(rf"(?<![a-z]){re.escape(bare)}$", before)):
+            return at
+    return None
 
 
 def _find_counted(question: str, cells: Sequence[str], able: Collection[int]) -> list[int]:

@@ -12,7 +12,7 @@ from bookwheel.plan import Plan
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.passages import PassageIndex
 from bookwheel.reading.ways.quotes import quotes
-from bookwheel.reading.ways.table_answers import find_table_answer, names_other_row
+from bookwheel.reading.ways.table_answers import find_numbered_row, find_table_answer, names_other_row
 from bookwheel.text.structure import Shape
 from bookwheel.types import Answer
 
@@ -42,11 +42,11 @@ def overlap(messages, question):
     return [-1.0 - len(text) / 500 if word in text else -6.0 for word in re.findall(r"\w+", question.casefold())]
 
 
-def ask(question):
+def ask(question, text=TEXT, least_gain=0.0):
     async def run():
         model = ScriptedModel(lambda _: "303", likelihood=overlap, window=4096)
-        plan = Plan(chunk_tokens=90, memory_tokens=120, answer_tokens=40, prompts="small")
-        return [event async for event in quotes(TextDocument(TEXT), question, model, plan)][-1]
+        plan = Plan(chunk_tokens=90, memory_tokens=120, answer_tokens=40, prompts="small", least_gain=least_gain)
+        return [event async for event in quotes(TextDocument(text), question, model, plan)][-1]
 
     answer = asyncio.run(run())
     assert isinstance(answer, Answer)
@@ -231,6 +231,51 @@ def test_rows_that_only_a_code_tells_apart_are_compared_listed_and_counted(quest
 def test_a_row_of_something_else_than_what_is_asked_about_answers_nothing(question, is_other):
     row = next(iter(PassageIndex.build(LEDGER).list_windows(Shape.ROW)))
     assert names_other_row(question, row.shown, TextDocument(LEDGER)) is is_other
+
+
+STALLS = """# Market
+
+| Pitch no. | Trader | Sells | Fee |
+| --- | --- | --- | --- |
+| 14 | Tobias Fenn | bread | 30 |
+| 21 | Ruth Calder | knives | 28 |
+| 22 | Ivo Brandt | cheese | 21 |
+
+| 摊位号 | 摊主 |
+| --- | --- |
+| 3 | 单国平 |
+| 25 | 林小满 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who is on pitch 21?", "Ruth Calder"),
+        ("What does pitch 22 cost?", "Ivo Brandt"),
+        ("25号摊位是谁的？", "林小满"),
+        ("When is pitch 21?", ""),
+        ("When does pitch 21 open?", ""),
+        ("Who has pitch 33?", ""),
+        ("Who has pitch 21 or 22?", ""),
+    ],
+)
+def test_a_row_is_named_by_a_column_and_its_number(question, text):
+    shown = find_numbered_row(question, TextDocument(STALLS))
+    assert bool(shown) is bool(text)
+    assert text in shown
+
+
+def test_a_row_that_its_number_names_answers_whatever_the_gain():
+    assert "Ruth Calder" in ask("Who is on pitch 21?", STALLS, 90).text
+    assert "not" in ask("Who is on pitch 33?", STALLS, 90).text
+
+
+@pytest.mark.parametrize(("question", "is_other"), [("Who has pitch 21?", False), ("Who has pitch 33?", True)])
+def test_a_row_with_another_number_in_the_named_column_is_another_one(question, is_other):
+    rows = PassageIndex.build(STALLS).list_windows(Shape.ROW)
+    row = next(one for one in rows if "Ruth" in one.text)
+    assert names_other_row(question, row.shown, TextDocument(STALLS)) is is_other
 
 
 CHART = """Traffic of the port

@@ -66,7 +66,7 @@ from bookwheel.reading.ways.quoted_memory import (
     select_quotes,
 )
 from bookwheel.reading.ways.spec import Decision, WaySpec
-from bookwheel.reading.ways.table_answers import ToldAnswer, find_table_answer, names_other_row
+from bookwheel.reading.ways.table_answers import ToldAnswer, find_numbered_row, find_table_answer, names_other_row
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
 
@@ -241,31 +241,37 @@ async def _answer(
     best = kept[0] if kept else None
     is_by_hand = best is not None and best.chunk == inf and not second
     is_enough = best is not None and bool(best.chunk == inf or scorer.answers(best, plan.least_gain) or second)
-    told = None
+    told, seen, named = None, best.text if best else "", ""
     if scorer.prompts.quotes and not is_by_hand:
-        seen = best.text if best else ""
+        if named := await asyncio.to_thread(find_numbered_row, scorer.question, document):
+            seen, second, is_enough = named, None, True
         told = await asyncio.to_thread(find_table_answer, scorer.question, seen, document)
         if scorer.two and (told is None or not told.is_looked_up):
             told = await asyncio.to_thread(find_compared, scorer.two, document) or told
         if told and told.is_looked_up:
             return _conclude_told(scorer, told)
-        if best and not second:
+        if best and not second and not named:
             is_enough &= not await asyncio.to_thread(names_other_row, scorer.question, seen, document)
     if plan.least_gain and not is_enough:
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if told:
         return _conclude_told(scorer, told)
-    if best is None or not scorer.prompts.quotes:
+    if not seen or not scorer.prompts.quotes:
         answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
         return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
     if is_by_hand:
-        return _conclude(scorer, ShortAnswer(best.text), "", best.text)
-    short = await scorer.answer(best.text, second or "")
-    code = await asyncio.to_thread(cite_passage, best.text, document)
-    if code and best.text.endswith(short.text):
+        return _conclude(scorer, ShortAnswer(seen), "", seen)
+    return await _copy(seen, second, scorer, document)
+
+
+async def _copy(seen: str, second: str | None, scorer: QuestionScorer, document: Document) -> Answer:
+    """Return a short answer out of a passage, or of the one that joined it."""
+    short = await scorer.answer(seen, second or "")
+    code = await asyncio.to_thread(cite_passage, seen, document)
+    if code and seen.endswith(short.text):
         short = ShortAnswer(code, short.is_sure)
-    return _conclude(scorer, short, code or (f"{best.text}\n{second}" if second else best.text), best.text)
+    return _conclude(scorer, short, code or (f"{seen}\n{second}" if second else seen), seen)
 
 
 def _conclude_told(scorer: QuestionScorer, told: ToldAnswer) -> Answer:

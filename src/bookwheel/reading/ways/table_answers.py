@@ -21,7 +21,7 @@ from bookwheel.text.kinds import AnswerKind, find_kind
 from bookwheel.text.lines import Span
 from bookwheel.text.questions import COUNTS, Style, can_answer, find_counted, find_style
 from bookwheel.text.ranking import find_stems
-from bookwheel.text.rows import find_cell, list_asked
+from bookwheel.text.rows import find_cell, find_numbered, find_only_number, list_asked
 from bookwheel.text.selections import asks_bound, narrow_rows, select_rows
 from bookwheel.text.structure import Shape
 from bookwheel.types import Document
@@ -200,6 +200,32 @@ def _counts_rows(question: str, first: Window, lines: Sequence[str], title: str)
     return find_counted(question) in above and bool(asked) and all(asked <= find_stems(line) for line in lines)
 
 
+def find_numbered_row(question: str, document: Document) -> str:
+    """Return the one row of all tables that a question names by a column and its number, as "pitch 21"; else nothing.
+
+    Where the row has not all that the question says, something else may have that number.
+    """
+    number = find_only_number(question)
+    if not number or find_style(question) is not Style.SPAN:
+        return ""
+    rows = index_passages(document).list_windows(Shape.ROW)
+    able = (row for row in rows if row.lead_spans and number in _read_line(row))
+    found = [row for row in able if _has_number(question, row)]
+    if len(found) != 1 or not list_asked(question) - _AMOUNTS <= find_stems(shown := found[0].shown):
+        return ""
+    # A name has no form of its own. Any other kind of answer must be a cell's.
+    is_name = find_kind(question) in (None, AnswerKind.PERSON)
+    return shown if is_name or _find_in_row(question, found[0], shown) else ""
+
+
+def _has_number(question: str, row: Window) -> bool | None:
+    """Tell if a row has the number that a question gives beside the name of its column; None where it gives none."""
+    names, cells = read_row(_read_header(row), _read_line(row))
+    at = find_numbered(question, names)
+    cell = cells[at].strip("`*# ") if cells and at is not None else ""
+    return int(cell) == int(find_only_number(question)) if cell.isdecimal() else None
+
+
 def names_other_row(question: str, passage: str, document: Document) -> bool:
     """Return whether a passage is a row of a table, and the question names what neither the row nor its leads have.
 
@@ -209,6 +235,8 @@ def names_other_row(question: str, passage: str, document: Document) -> bool:
     if row is None or len(split_cells(_read_header(row))) < _LEAST_CELLS:
         return False
     said = f"{' '.join(row.leads)} {_read_header(row)} {_read_line(row)}"
+    if _has_number(question, row) is False:
+        return True
     if any(code.casefold() not in said.casefold() for code in _CODES.findall(question)):
         return True
     asked, stems = list_asked(question) - _AMOUNTS, find_stems(said)

@@ -70,6 +70,14 @@ def test_where_a_word_names_some_rows_only_those_are_rows() -> None:
     assert found == [("R-1", "120.00", "2025-02-01"), ("R-3", "12.00", "2025-02-19")]
 
 
+def test_what_a_row_is_called_leaves_none_out_that_does_not_say_it_in_other_words() -> None:
+    book = "| Date | Kind | Text | Amount |\n|---|---|---|---|\n| 5 May | rent | Lee, part payment | 30 |\n"
+    book += "| 6 May | rent | Tuohy | 15 |\n| 7 May | repair | hinge | -9 |\n"
+    assert len(find(book, "every payment: date, text, amount")) == 3
+    # A column of kinds says which rows are meant.
+    assert [row[1] for row in find(book, "every repair: date, text, amount")] == ["hinge"]
+
+
 MINUTES = (
     "# Meeting in May\n\n## Actions\n\n| No. | Action | Owner | Due |\n|---|---|---|---|\n"
     "| 1 | Order the survey | Joel Abara | 31 May 2025 |\n| 2 | Call the fire officer | Sunil Rao | 7 June 2025 |\n\n"

@@ -169,6 +169,16 @@ class TableRequest:
         """What a row is, without what that belongs to: "every boat", of 俱乐部的每艘船 the last."""
         return _BELONGING.split(self.thing, maxsplit=1)[0].rpartition("的")[2]
 
+    @property
+    def head(self) -> str:
+        """Return what a row is called, without what is said of it: of "every unpaid invoice" the last word.
+
+        >>> [TableRequest.parse(f"{one}: a, b").head for one in ("every unpaid invoice of May", "每张未付发票")]
+        ['invoice', '发票']
+        """
+        word = (self.noun.split() or [""])[-1]
+        return word if word.isascii() else word[-2:]
+
     def to_question(self) -> str:
         """Return the request as the question of a reading; `parse` reads it again."""
         is_told = [column.name for column in self.columns] == _split_names(self.sentence)

@@ -5,7 +5,7 @@
     | 1   | Order a survey | Joel | 31 May |      row: Joel, Order a survey, 31 May
 
 A table suits that has at least half of the columns. All of its rows are rows, save totals; where the sentence has words
-that stand in some rows alone ("every invoice of Kestrel Legal"), only those.
+that stand in some rows alone ("every invoice of Kestrel Legal"), only those; what a row is called, only as a cell.
 
 Where no table has one of the columns by its name, one may have all by their order:
 
@@ -70,7 +70,7 @@ def fill_table(
         return None
     above = find_stems(f"{leads} {header}")
     wanted = words.stems - above - find_stems(" ".join(one.name for one in columns))
-    own = [len(wanted & find_stems(line)) for _, line, _ in rows]
+    own = [_count_said(cells, wanted, find_stems(request.head)) for _, _, cells in rows]
     most = max(own)
     filled = [
         PlainRow(
@@ -85,6 +85,15 @@ def fill_table(
     score = words.share(f"{leads} {header}") + len(places) / len(columns)
     rows_filled = tuple(row for row in filled if any(row.cells))
     return FramedTable(rows=rows_filled, score=score, is_named=has_named(columns, names))
+
+
+def _count_said(cells: Sequence[str], wanted: set[str], thing: set[str]) -> int:
+    """Return how many of the words stand in a row; what a row is called tells rows apart only as a whole cell.
+
+    Of payments, "part payment" in the text of one says nothing of the others; in a column of kinds, "payment" does.
+    """
+    said = [find_stems(cell) for cell in cells]
+    return len({stem for stems in said for stem in stems & wanted if stem not in thing or stems <= thing})
 
 
 def fill_in_order(

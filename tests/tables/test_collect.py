@@ -157,6 +157,30 @@ def test_a_column_of_bare_numbers_has_them_as_numbers_whatever_its_name(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (("62.50", "1,204.50", "8"), "number"),
+        (("2019", "2021"), "number"),
+        (("3.7.2027", "14.7.2027"), "date"),
+        (("05.2027", "11.2027"), "date"),
+    ],
+)
+def test_a_column_that_is_called_as_a_date_is_of_numbers_where_all_cells_are(
+    cells: tuple[str, ...], kind: str, tmp_path: Path
+) -> None:
+    lines = [f"plot {at} {cell}" for at, cell in enumerate(cells)]
+
+    def read(_messages: object) -> str:
+        rows = [{"plot": f"plot {at}", "rent due": cell, "quote": lines[at]} for at, cell in enumerate(cells)]
+        return json.dumps({"rows": rows, "memory": ""})
+
+    document, journal = TextDocument("\n".join(lines)), tmp_path / "j.sqlite"
+    table = collect(document, "every plot: plot, rent due", model=ScriptedModel(read), journal=journal)
+    assert [column["kind"] for column in table.describe()["columns"]] == ["text", kind]
+    assert any("SQL has null" in note for note in table.list_notes()) is ("05.2027" in cells)
+
+
+@pytest.mark.parametrize(
     "sql", ["drop table rows", "select nothing from rows", "attach 'x' as y", "pragma user_version"]
 )
 def test_sql_only_reads_and_a_mistake_names_the_columns(sql: str, tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ _UNIT: Final = re.compile(
 _BOUNDS: Final = ("<", ">", "≤", "≥", "&lt;", "&gt;")
 """What a value begins with that is only known to be less or more."""
 NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
+BARE_NUMBER: Final = re.compile(rf"(?![-−]?0\d)(?:{NUMBER.pattern})")
+"""A bare number; what begins with a nought is a day, a month or a code."""
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _OF_DATES: Final = {*lexicon.MONTHS, "of", "the", "st", "nd", "rd", "th", "年", "月", "日"}
 _SCHEMA_KINDS: Final = {"number": "number", "integer": "number", "boolean": "text", "string": "text"}

@@ -22,7 +22,7 @@ from bookwheel.flags import Flag
 from bookwheel.picture import Box
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables import files
-from bookwheel.tables.columns import NUMBER, QUOTE, Column, Kind, TableRequest
+from bookwheel.tables.columns import BARE_NUMBER, QUOTE, Column, Kind, TableRequest
 from bookwheel.tables.sql import list_sort_keys, query_records
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.text.tokens import replace_surrogates
@@ -164,13 +164,14 @@ class Table:
 
     @cached_property
     def _typed_columns(self) -> tuple[Column, ...]:
-        """The columns, with those of which every cell is a bare number, though the name does not say so."""
+        """The columns, those of numbers where every cell is a bare one, whatever the name says: "rent due", "since"."""
         return tuple(self._type(at, column) for at, column in enumerate(self.columns))
 
     def _type(self, at: int, column: Column) -> Column:
         cells = [cell for row in self.rows if (cell := row.cells[at])]
-        is_number = bool(cells) and column.kind is Kind.TEXT and all(map(NUMBER.fullmatch, cells))
-        return replace(column, kind=Kind.NUMBER) if is_number else column
+        number = replace(column, kind=Kind.NUMBER)
+        is_number = all(BARE_NUMBER.fullmatch(cell) and number.normalize(cell) is not None for cell in cells)
+        return number if cells and is_number else column
 
     @property
     def unproven(self) -> int:
@@ -311,7 +312,7 @@ class Table:
 
     def _list_unread(self) -> Iterator[tuple[int, str]]:
         """Yield for columns of numbers or dates how many values are none, and so missing in sums, and mixed units."""
-        for at, column in enumerate(self.columns):
+        for at, column in enumerate(self._typed_columns):
             if column.kind is not Kind.TEXT:
                 values = [cell for row in self.rows if (cell := row.cells[at])]
                 count = sum(column.normalize(value) is None for value in values)

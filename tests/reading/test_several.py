@@ -186,3 +186,13 @@ def test_what_a_question_cost_before_it_was_read_for_counts_for_its_limit():
     spent = Usage(calls=1, prompt_tokens=900, completion_tokens=99)
     ended = run_all("sequential", [replace(one, plan=plan, usage=spent) for one in readings], document, model)
     assert [(reading.status, reading.steps) for reading in ended] == [(Status.STOPPED, ())] * 3
+
+
+@pytest.mark.parametrize("way", ["sequential", "gated+edits"])
+def test_the_limit_of_several_questions_is_one(way):
+    readings, document, model = start(way)
+    whole = sum(reading.usage.tokens for reading in run_all(way, readings, document, Logged()))
+    limited = [replace(one, plan=replace(one.plan, budget=Budget(tokens=whole // 2))) for one in readings]
+    ended = run_all(way, limited, document, model)
+    assert whole // 4 < sum(reading.usage.tokens for reading in ended) <= whole // 2
+    assert {reading.status for reading in ended} == {Status.STOPPED}

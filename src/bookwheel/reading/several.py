@@ -18,10 +18,11 @@ from typing import TypeVar
 from bookwheel.models.base import Judgement, Likelihood, Model, ModelWrapper
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan, Sampling
+from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.loop import Way
 from bookwheel.reading.runner import StepStore, Watch, ignore_event, run_reading
 from bookwheel.reading.ways.compose import ComposedWay
-from bookwheel.types import Answer, Document, Message, Reading, Reply, Step
+from bookwheel.types import Answer, Document, Message, Reading, Reply, Step, Usage
 
 _T = TypeVar("_T")
 
@@ -142,12 +143,16 @@ async def run_readings(
 ) -> list[Reading]:
     """Read one document for a question, or for several in lockstep; return the readings in their order.
 
-    `watch` sees the first one, which stands for all. One that fails or stops at its budget does not stop the others. An
-    interrupt stops all of them. What is wrong with the input of one is raised when the others have ended.
+    Their budget is one, that of the first, which `watch` sees; it stands for all. One that fails or stops at the budget
+    does not stop the others. An interrupt stops all of them. What is wrong with the input of one is raised when the
+    others have ended.
     """
     ways = [way]
     if len(readings) > 1:
         lockstep = Lockstep.of(readings, way)
+        # One command, one limit. What a question itself cost counts too.
+        before = sum((reading.usage for reading in readings if not reading.steps), start=Usage())
+        model = BudgetedModel(model, readings[0].plan.budget, before)
         ways = [follow(lockstep, member, way) for member in range(len(readings))]
     runs = [
         run_reading(

@@ -34,7 +34,6 @@ RULES: dict[str, tuple[Any, str, Any]] = {
     "yes or no with its reason": (judge, "_join_choices", list),
     "other language": (judge, "is_foreign", lambda *_: False),
     "statements behind semicolons": (judge, "_split_listed", lambda sentence: [sentence]),
-    "values of JSON": (judge, "_json_values", lambda _: None),
     "heads of tables": (judge, "_drop_headers", list),
     "misfit": (judge, "is_misfit", lambda _: False),
     "what is counted": (asking, "_lacks_counted", lambda *_: False),

@@ -1,64 +1,64 @@
-r"""Find the passages of an answer that are copied from the document word for word.
+r"""Find what is copied from the document, among the sentences that a search has found there.
 
     document    # Who built it?\nThe mill was built by Odo Farr,\na carpenter. He died in 1601.
-    answer      Who built it? The mill was built by Odo Farr, a carpenter.      copied, in two pieces
+    answer      Who built it? The mill was built by Odo Farr, a carpenter.      copied: two sentences of the document
 
-A passage is a run of the answer's pieces that stand in the document one after the other. Blanks, line ends, bullets,
-quotes and invisible characters do not count. It begins and ends where sentences of the document do: "Ada signed it." is
-no copy of "Nobody says that Ada signed it."
+Blanks, line ends, bullets, quotes and invisible characters do not count, and neither does what is struck out. A copy is
+a whole sentence: "Ada signed it." is none of "Nobody says that Ada signed it."
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.matching import UNSPACED, drop_invisible
-from bookwheel.text.sentences import find_ends
+from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Part
-from bookwheel.verdict.parsing import STRUCK
-from bookwheel.verdict.search import LocatedSentence, list_blocks
+from bookwheel.verdict.parsing import STRUCK, parse
+from bookwheel.verdict.search import LocatedSentence, make_query, search
 
-# Characters before and after a passage in which the sentences' ends are looked for.
-_MARGIN: Final = 640
-# Pieces that are looked for, the longest first; a passage is found by any one of its own.
-_MOST_SEEDS: Final = 32
-_MOST_PLACES: Final = 16
-_LEAST_SEED: Final = 8
-_QUOTES: Final = "\"'“”‘’«»「」"
+# Terms of a sentence that says something by itself. A name, or a list of two, stands in many places.
+_LEAST_SENTENCE: Final = 4
+# Lines of an answer that one sentence of the document may stand on.
+_MOST_LINES: Final = 8
+# Characters between two sentences of which one follows the other.
+_MOST_BETWEEN: Final = 16
+_LEAST_QUOTE: Final = 7
+_QUOTES: Final = compile_late("[\"'“”‘’«»「」]")
 _PARTS: Final = compile_late(r"[“”„«»「」\"]|…|\.{3}")
+_STOPS: Final = ".…。"
 _UNSPACED: Final = compile_late(f"[{UNSPACED}]")
 _BULLETS: Final = compile_late(r"(?:\n|\A)\s*(?:(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+)+")
 
 
-def find_copies(
-    parts: Iterable[Part], pieces: Sequence[str], says_something: Callable[[Sequence[str]], bool]
-) -> dict[int, LocatedSentence]:
-    """Return the document's sentences that pieces of an answer are copied from, by the pieces' numbers.
+def find_copies(pieces: Sequence[str], found: Iterable[LocatedSentence]) -> dict[int, LocatedSentence]:
+    """Return the sentences of a document that pieces of an answer are, by the pieces' numbers.
 
-    `says_something` tells if the pieces of a passage can be borne out at all: a name alone stands in many places.
+    A piece that says little is a copy only next to one that says more, as a heading above its sentence.
     """
+    held: dict[str, list[LocatedSentence]] = {}
+    for one in sorted(found, key=lambda one: one.start):
+        held.setdefault(_squeeze(one.text), []).append(one)
     keys = [_squeeze(piece) for piece in pieces]
-    words = [sorted((word.strip(_QUOTES) for word in piece.split()), key=len, reverse=True) for piece in pieces]
-    seeds = sorted((at for at in range(len(pieces)) if len(pieces[at]) >= _LEAST_SEED), key=lambda at: -len(keys[at]))
-    seeds = seeds[:_MOST_SEEDS]
+    ends = [(first, last) for last in range(len(keys) + 1) for first in range(max(0, last - _MOST_LINES), last)]
+    runs = [(first, last, one) for first, last in ends for one in held.get("".join(keys[first:last]), ())]
     copies: dict[int, LocatedSentence] = {}
-    if not seeds or not says_something(pieces):
-        return copies
-    for offset, text, is_last in list_blocks(parts, overlap=sum(map(len, pieces)) + 2 * _MARGIN):
-        here = [seed for seed in seeds if seed not in copies and all(word in text for word in words[seed])]
-        if not here:
-            continue
-        block = _SqueezedBlock(text, offset, is_last=is_last)
-        for seed in here:
-            if seed not in copies:
-                copies |= block.find(keys, seed, lambda run: says_something(pieces[run.start : run.stop]))
-        if all(seed in copies for seed in seeds):
-            break
+    # Those that say something come first, and may tell of which place the others are.
+    for first, last, one in sorted(runs, key=lambda run: not says_something(run[2].text)):
+        before, after = copies.get(first - 1), copies.get(last)
+        is_beside = (before and 0 <= one.start - before.end <= _MOST_BETWEEN) or (
+            after and 0 <= after.start - one.end <= _MOST_BETWEEN
+        )
+        if says_something(one.text) or is_beside:
+            copies |= {at: one for at in range(first, last) if at not in copies}
     return dict(sorted(copies.items()))
+
+
+def says_something(text: str) -> bool:
+    """Tell if a copy bears a sentence out. A name, or a list of two, stands in many places."""
+    return len(parse(text).terms) >= _LEAST_SENTENCE
 
 
 def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
@@ -66,109 +66,32 @@ def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
 
     Of several, one that is no more than the words is meant, as a line of its own; then the longest.
     """
-    keys = _list_keys(reply)
-    for offset, text, is_last in list_blocks(parts, overlap=len(reply) + 2 * _MARGIN) if keys else ():
-        block = _SqueezedBlock(text, offset, is_last=is_last)
-        if found := [sentence for key in keys for sentence in block.find_sentences(key)]:
-            return max(found, key=lambda one: (_squeeze(one.text).strip("….") in keys, len(one.text)))
-    return None
+    quotes = {key: quote for quote in _list_quotes(reply) if _is_telling(key := _squeeze(quote))}
+    queries = [make_query(quote, "") for quote in quotes.values()]
+    search(parts, queries)
+    copied = [(_squeeze(one.text), one) for query in queries for one in query.sentences]
+    copied = [(key, one) for key, one in copied if any(quote in key for quote in quotes)]
+    return max(copied, key=lambda pair: (pair[0] in quotes, len(pair[0]), -pair[1].start), default=("", None))[1]
 
 
 def is_findable(reply: str) -> bool:
     """Tell if a reply has so many words that they stand nowhere by chance."""
-    return bool(_list_keys(reply))
+    return any(_is_telling(_squeeze(quote)) for quote in _list_quotes(reply))
 
 
-def _list_keys(reply: str) -> set[str]:
-    """Return the squeezed words of a reply, of its lines, and of what stands in quotes or between dots there."""
-    lines = reply.splitlines()
-    parts = (part for line in lines for part in _PARTS.split(line))
-    keys = {_squeeze(piece).strip("….") for piece in (reply, *lines, *parts)}
+def _list_quotes(reply: str) -> Iterator[str]:
+    """Yield the sentences of a reply, and what stands in quotes or between dots there."""
+    for line in reply.splitlines():
+        yield from list_sentences(line)
+        yield from _PARTS.split(line)
+
+
+def _is_telling(key: str) -> bool:
     # A sign of a script without blanks says as much as some letters.
-    return {key for key in keys if len(key) + len(_UNSPACED.findall(key)) >= _LEAST_SEED}
+    return len(key) + len(_UNSPACED.findall(key)) >= _LEAST_QUOTE
 
 
 def _squeeze(text: str) -> str:
-    return "".join(_blank(drop_invisible(text)[0]).split())
-
-
-def _blank(text: str) -> str:
-    """Return a text with blanks for its bullets, its quotes, and what is struck out."""
-    text = STRUCK.sub(lambda found: " " * len(found[0]), text)
-    for quote in _QUOTES:
-        text = text.replace(quote, " ")
-    return _BULLETS.sub(lambda found: " " * len(found[0]), text)
-
-
-class _SqueezedBlock:
-    """One block of the document, in which copies are looked for."""
-
-    def __init__(self, text: str, start: int, *, is_last: bool) -> None:
-        self._text = text
-        self._start = start
-        self._is_last = is_last
-        self._squeezed = _squeeze(text)
-
-    @cached_property
-    def _places(self) -> list[int]:
-        """Where the squeezed characters stand; few blocks have a copy."""
-        visible, offsets = drop_invisible(self._text)
-        places = [at for at, sign in enumerate(_blank(visible)) if not sign.isspace()]
-        return [offsets[at] for at in places] if offsets else places
-
-    def find(
-        self, keys: Sequence[str], seed: int, says_something: Callable[[range], bool]
-    ) -> dict[int, LocatedSentence]:
-        """Return the sentences that the longest copied passage around a piece is from; none where there is none."""
-        first, last = seed, seed + 1
-        while first and keys[first - 1] and "".join(keys[first - 1 : last]) in self._squeezed:
-            first -= 1
-        while last < len(keys) and keys[last] and "".join(keys[first : last + 1]) in self._squeezed:
-            last += 1
-        best: dict[int, LocatedSentence] = {}
-        lengths, at = [0, *accumulate(map(len, keys[first:last]))], -1
-        for _ in range(_MOST_PLACES):
-            if (at := self._squeezed.find("".join(keys[first:last]), at + 1)) < 0:
-                break
-            sentences = self._trim(first, [at + length for length in lengths])
-            if len(sentences) > len(best) and says_something(range(min(sentences), max(sentences) + 1)):
-                best = sentences
-        return best
-
-    def find_sentences(self, key: str) -> Iterator[LocatedSentence]:
-        """Yield the sentences in which squeezed words stand."""
-        at = -1
-        for _ in range(_MOST_PLACES):
-            if (at := self._squeezed.find(key, at + 1)) < 0:
-                return
-            start, end = self._places[at], self._places[at + len(key) - 1] + 1
-            yield self._sentence(start, end, self._list_ends(start, end))
-
-    def _trim(self, first: int, bounds: Sequence[int]) -> dict[int, LocatedSentence]:
-        """Return the sentences of the pieces from the first that begins one to the last that ends one."""
-        spans = [(self._places[one], self._places[two - 1] + 1) for one, two in pairwise(bounds)]
-        before = [self._places[one - 1] if one else -1 for one in bounds[:-1]]
-        ends = self._list_ends(spans[0][0], spans[-1][1])
-        begin = [at for at, (start, _) in enumerate(spans) if any(before[at] < end <= start for end in ends)]
-        stop = [at for at, (_, end) in enumerate(spans) if self._is_end(end, ends)]
-        kept = range(begin[0], stop[-1] + 1) if begin and stop else ()
-        return {first + at: self._sentence(*spans[at], ends) for at in kept}
-
-    def _list_ends(self, start: int, end: int) -> list[int]:
-        """Return where sentences begin and end around a span."""
-        first, last = max(0, start - _MARGIN), min(len(self._text), end + _MARGIN)
-        ends = [*find_ends(self._text, first, last)]
-        starts = [0] if first == 0 == self._start else []
-        return starts + ends + ([last] if last == len(self._text) and self._is_last else [])
-
-    def _is_end(self, end: int, ends: Sequence[int]) -> bool:
-        after = next((one for one in ends if one >= end), None)
-        return after is not None and not any(map(str.isalnum, self._text[end:after]))
-
-    def _sentence(self, start: int, end: int, ends: Sequence[int]) -> LocatedSentence:
-        first = max((one for one in ends if one <= start), default=start)
-        last = min((one for one in ends if one >= end), default=end)
-        quote = self._text[first:last]
-        first += len(quote) - len(quote.lstrip())
-        last = first + len(quote.strip())
-        return LocatedSentence(self._text[first:last], self._start + first, self._start + last)
+    """Return the signs of a text by which a copy is known."""
+    bare = _QUOTES.sub(" ", STRUCK.sub(" ", drop_invisible(text)[0]))
+    return "".join(_BULLETS.sub(" ", bare).split()).strip(_STOPS)

@@ -38,7 +38,7 @@ from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Step
 from bookwheel.verdict.asking import is_misfit, measure_fit
 from bookwheel.verdict.citations import find_cited, is_citation, split_citations
-from bookwheel.verdict.copies import find_copies
+from bookwheel.verdict.copies import find_copies, says_something
 from bookwheel.verdict.fields import list_fields
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, measure
 from bookwheel.verdict.parsing import Sentence, parse
@@ -53,8 +53,6 @@ _TABLE_RULE: Final = compile_late(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\
 _SAYS_VALUE: Final = compile_late(r"\d|[A-ZÀ-Þ]\w+ [A-ZÀ-Þ]\w+|[一二三四五六七八九十百千万]+[元年月日个人]")
 _CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = compile_late(r"\s*(?:no|不|否)", re.IGNORECASE)
-# Terms of a sentence that says something by itself.
-_LEAST_SENTENCE: Final = 4
 _LEAST_LISTED: Final = 3
 # A passage that has less of a sentence than this is not quoted for it.
 _LEAST_MATCH: Final = 0.5
@@ -192,23 +190,21 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     """Look for each sentence of an answer in the document."""
     fields = list_fields(answer)
     pieces = split_answer(answer) if fields is None else [words for _, words in fields]
-    copies = find_copies(parts, pieces, _says_something)
-    # A lone "It does not say" is the model's own.
-    alone = {
-        at
-        for at in copies
-        if not {at - 1, at + 1} & copies.keys()
-        and says_absent(pieces[at])
-        and len(parse(pieces[at]).terms) < _LEAST_SENTENCE
-    }
     cited = find_cited(parts, pieces)
-    copies = {at: copy for at, copy in copies.items() if at not in alone and at not in cited}
-    copies |= {at: place for at, place in cited.items() if place}
     judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
     said = {pieces[at]: _say_whole(pieces[at], question) for at in judged}
     # A sentence that an answer repeats is looked for once.
     queries = {piece: make_query(words, question) for piece, words in said.items()}
     search(parts, list(queries.values()))
+    copies = find_copies(pieces, {one for query in queries.values() for one in query.sentences})
+    # A lone "It does not say" is the model's own.
+    alone = {
+        at
+        for at in copies
+        if not {at - 1, at + 1} & copies.keys() and says_absent(pieces[at]) and not says_something(pieces[at])
+    }
+    copies = {at: copy for at, copy in copies.items() if at not in alone and at not in cited}
+    copies |= {at: place for at, place in cited.items() if place}
     found = [_find(pieces[at], said[pieces[at]], question, queries[pieces[at]], copies.get(at)) for at in judged]
     if fields is not None:
         # Each stands by itself, with the name that it has.
@@ -330,7 +326,7 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         origin = "" if is_citation(words) else words  # what names its place rests on nothing else
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
     if judgment.is_supported and not is_put_right:
-        is_quoted = finding.is_whole or (finding.features["verbatim"] and len(parse(words).terms) >= _LEAST_SENTENCE)
+        is_quoted = finding.is_whole or (finding.features["verbatim"] and says_something(words))
         # Who copies what the document does not have has misread it.
         borne = Verdict.PARTLY if judgment.quotes and not judgment.bearing else Verdict.SUPPORTED
         claim = replace(claim, verdict=Verdict.QUOTED) if is_quoted else replace(claim, verdict=borne, score=score)
@@ -348,11 +344,6 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         kept = evidence.add(words, finding.bearing, passages)
         claim = replace(claim, verdict=Verdict.PARTLY, evidence=kept, unsaid=finding.unsaid, score=score)
     return claim
-
-
-def _says_something(passage: Sequence[str]) -> bool:
-    """Tell if a copy bears a passage out. A name, or a list of two, stands in many places."""
-    return any(len(parse(text).terms) >= _LEAST_SENTENCE for text in (*passage, " ".join(passage)))
 
 
 def split_answer(answer: str) -> list[str]:
@@ -378,7 +369,7 @@ def _drop_headers(lines: Sequence[str]) -> list[str]:
 def _split_listed(sentence: str) -> list[str]:
     """Return the statements that a sentence lists with semicolons, which no passage says as a whole: three and more."""
     pieces = _SEMICOLONS.split(sentence)
-    is_list = len(pieces) >= _LEAST_LISTED and all(len(parse(piece).terms) >= _LEAST_SENTENCE for piece in pieces)
+    is_list = len(pieces) >= _LEAST_LISTED and all(map(says_something, pieces))
     return pieces if is_list else [sentence]
 
 

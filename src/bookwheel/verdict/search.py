@@ -26,7 +26,7 @@ from bookwheel.verdict.parsing import parse
 # Characters of a block. Larger blocks save little, and smaller ones cost a pass over the queries each.
 _BLOCK: Final = 1 << 16
 # Characters that a sentence may have on either side of the word searched for.
-MOST_CONTEXT: Final = 320
+MOST_CONTEXT: Final = 640
 # Occurrences of a word that are looked at in one block, and characters around one by which the best are chosen.
 _MOST_PLACES: Final = 128
 _NEAR: Final = 160
@@ -76,10 +76,11 @@ class Query:
         return sorted((sentence for _, sentence in self.found), key=lambda one: one.start)
 
     def add(self, weight: float, sentence: LocatedSentence) -> None:
-        """Take in a sentence, and keep the best."""
-        if any(other.start == sentence.start for _, other in self.found):
+        """Take in a sentence, and keep the best; of two that begin alike, one was cut off where a block ends."""
+        begun = [pair for pair in self.found if pair[1].start == sentence.start]
+        if any(other.end >= sentence.end for _, other in begun):
             return
-        self.found.append((weight, sentence))
+        self.found = [*(pair for pair in self.found if pair not in begun), (weight, sentence)]
         self.found.sort(key=lambda pair: -pair[0])
         del self.found[_MOST_KEPT:]
 
@@ -252,7 +253,8 @@ class _SearchedBlock:
             if not any(start <= place < end for start, end in spans):
                 spans[find_sentence(self._text, place, place)] = None
         for start, end in spans:
-            if start < end:
+            # What goes on from the block before was whole in there.
+            if start < end and (start or not self._start):
                 query.add(self._weigh(start, end, *words), self._locate(start, end))
 
     def _find_places(self, anchor: tuple[str, ...]) -> Iterator[int]:

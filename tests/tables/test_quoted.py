@@ -78,6 +78,22 @@ def test_what_a_row_is_called_leaves_none_out_that_does_not_say_it_in_other_word
     assert [row[1] for row in find(book, "every repair: date, text, amount")] == ["hinge"]
 
 
+def test_what_sums_up_the_rows_is_none_of_them() -> None:
+    tools = "| Tool | Pieces | State |\n|---|---|---|\n| Spade | 9 | good |\n| Fork | 6 | bent |\n"
+    for line in ("| **All** | **15** | |", "| Average | 7.5 | |", "| | Total | 15 |"):
+        assert [row[0] for row in find(f"{tools}{line}\n", "every tool: tool, pieces, state")] == ["Spade", "Fork"]
+    # In a row that is as full as the others it is a name.
+    assert len(find(f"{tools}| All | 2 | new |\n", "every tool: tool, pieces, state")) == 3
+
+
+def test_a_column_that_one_table_names_is_guessed_in_no_other_one() -> None:
+    text = "# Active\n\n| No | Surname | Fee | Discount |\n|---|---|---|---|\n| 1 | Hsu | 60 | none |\n\n"
+    text += "# Left\n\n| No | Surname | Left on | Reason | Owes |\n|---|---|---|---|---|\n"
+    text += "| 8 | Novak | 2026-06-30 | injury | 16 |\n"
+    assert ("Hsu", "60", "none") in find(text, "every member: surname, fee, discount")
+    assert not any("16" in row or "injury" in row for row in find(text, "every member: surname, fee, discount"))
+
+
 MINUTES = (
     "# Meeting in May\n\n## Actions\n\n| No. | Action | Owner | Due |\n|---|---|---|---|\n"
     "| 1 | Order the survey | Joel Abara | 31 May 2025 |\n| 2 | Call the fire officer | Sunil Rao | 7 June 2025 |\n\n"

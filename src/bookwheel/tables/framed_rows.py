@@ -18,7 +18,7 @@ such ways the one with the fullest columns and the most different cells.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import mode
 from typing import Final
@@ -26,7 +26,7 @@ from typing import Final
 from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.headers import CODES, fits, has_named, is_of, map_columns
 from bookwheel.tables.plain_rows import PlainRow
-from bookwheel.text.cells import TOTAL, read_row, split_cells
+from bookwheel.text.cells import is_total, read_row, split_cells
 from bookwheel.text.ranking import QuestionWords, find_stems
 
 _LEAST_COLUMNS: Final = 2
@@ -51,21 +51,31 @@ class FramedTable:
 
 
 def fill_table(
-    header: str, leads: str, lines: Sequence[tuple[int, str]], request: TableRequest, words: QuestionWords
+    header: str,
+    leads: str,
+    lines: Sequence[tuple[int, str]],
+    request: TableRequest,
+    words: QuestionWords,
+    *,
+    named: Collection[int] = (),
 ) -> FramedTable | None:
-    """Return the rows of a table, by its lines with their places; None where it does not suit the columns."""
+    """Return the rows of a table, by its lines with their places; None where it does not suit the columns.
+
+    `named` are the places of the columns that a table of the document has by their names.
+    """
     columns = request.columns
     read = [(start, line, *read_row(header, line)) for start, line in lines]
+    most = max((sum(map(bool, cells)) for *_, cells in read), default=0)
     rows = [
         (start, line, cells)
         for start, line, names, cells in read
         # A table over several pages says its header on each.
-        if cells and cells != names and not TOTAL.match(line.strip(" |"))
+        if cells and cells != names and not is_total(cells, most)
     ]
     if not rows:
         return None
     names = read[0][2]
-    places = map_columns(columns, names, [cells for _, _, cells in rows[:_SAMPLE]], request.noun)
+    places = map_columns(columns, names, [cells for _, _, cells in rows[:_SAMPLE]], request.noun, named)
     if len(places) < max(_LEAST_COLUMNS, len(columns) / 2):
         return None
     above = find_stems(f"{leads} {header}")
@@ -112,7 +122,7 @@ def fill_in_order(
     filled = [
         PlainRow(start=start, end=start + len(line), text=line.strip(), cells=tuple(row[at] or None for at in places))
         for start, line, row in rows
-        if not TOTAL.match(line.strip(" |"))
+        if not is_total(row, width)
     ]
     kept = tuple(row for row in filled if sum(map(bool, row.cells)) > len(columns) / 2 and _is_typed(row, columns))
     return FramedTable(rows=kept, score=words.share(leads), is_named=False) if len(kept) >= _LEAST_IN_ORDER else None

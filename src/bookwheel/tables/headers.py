@@ -12,7 +12,7 @@ The names' own words come first, then what the names stand for, then what the ce
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from bookwheel.tables.columns import Column, Kind
@@ -47,14 +47,19 @@ _MOST_OF: Final = 0.6
 
 
 def map_columns(
-    columns: Sequence[Column], names: Sequence[str], rows: Sequence[Sequence[str]], thing: str = ""
+    columns: Sequence[Column],
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    thing: str = "",
+    named: Collection[int] = (),
 ) -> dict[int, int]:
     """Return for each column of the request, by its place there, the place under the header; none where none suits.
 
-    `thing` is what a row is of, as the request has it.
+    `thing` is what a row is of, as the request has it. Those `named` are not guessed by their kind: another table has
+    them by their names.
     """
     cells = [[row[at] for row in rows if row[at]] for at in range(len(names))]
-    found = _match_words(columns, names)
+    found = match_words(columns, names)
     of_thing = [at for at, name in enumerate(names) if find_stems(name) & find_stems(thing)]
     is_headless = bool("".join(names).strip()) and not names[0].strip()
     of_thing += [0] if is_headless else []
@@ -62,14 +67,16 @@ def map_columns(
     def find_thing(column: Column, _names: Sequence[str], free: Sequence[int]) -> int | None:
         return next((at for at in of_thing if at in free), None) if _OF_NAMES.fullmatch(column.name) else None
 
-    for choose in (find_thing, _find_alike, _find_last):
+    for choose in (find_thing, _find_sensed, _find_asked, _find_last):
         for at, column in enumerate(columns):
+            if at in named and choose in (_find_asked, _find_last):
+                continue
             free = [place for place in range(len(names)) if place not in found.values()]
             free = [place for place in free if _suits(column, names[place], cells[place])]
             place = choose(column, names, free) if at not in found and free else None
             if place is not None:
                 found[at] = place
-    left = [at for at, one in enumerate(columns) if one.kind is Kind.TEXT and at not in found]
+    left = [at for at, one in enumerate(columns) if one.kind is Kind.TEXT and at not in {*found, *named}]
     free = [at for at in range(len(names)) if at not in found.values()]
     free = [at for at in free if left and _suits(columns[left[0]], names[at], cells[at])]
     # What is left of words is what a row is about, and nobody's name, unless it stands first without a name.
@@ -82,10 +89,10 @@ def map_columns(
 def has_named(columns: Sequence[Column], names: Sequence[str]) -> bool:
     """Tell if a header has a word of a column's name, or one that stands for the same: "who" and "Owner"."""
     senses = [sense for column in columns if (sense := _find_sense(column.name))]
-    return bool(_match_words(columns, names)) or any(sense.search(name) for sense in senses for name in names)
+    return bool(match_words(columns, names)) or any(sense.search(name) for sense in senses for name in names)
 
 
-def _match_words(columns: Sequence[Column], names: Sequence[str]) -> dict[int, int]:
+def match_words(columns: Sequence[Column], names: Sequence[str]) -> dict[int, int]:
     """Return the columns whose names share words with a header's, those that share most of both first."""
     stems = [find_stems(name) for name in names]
     shares = []
@@ -107,12 +114,16 @@ def _find_sense(name: str) -> re.Pattern[str] | None:
     return next((one for one in _SENSES if one.search(name)), None)
 
 
-def _find_alike(column: Column, names: Sequence[str], free: Sequence[int]) -> int | None:
-    """Return the column that stands for the same: a person, a deadline, a task, or what such a value is called."""
+def _find_sensed(column: Column, names: Sequence[str], free: Sequence[int]) -> int | None:
+    """Return the column that stands for the same: a person, a deadline, a task."""
     sense = _find_sense(column.name)
+    return next((place for place in free if sense and sense.search(names[place])), None)
+
+
+def _find_asked(column: Column, names: Sequence[str], free: Sequence[int]) -> int | None:
+    """Return the column that is called what such a value is."""
     asked = "how many" if OF_COUNTS.search(column.name) else _ASKED[column.kind]
-    alike = [place for place in free if sense and sense.search(names[place])]
-    return next(iter(alike or choose_columns(f"{column.name} {asked}", names, free)), None)
+    return next(iter(choose_columns(f"{column.name} {asked}", names, free)), None)
 
 
 def _find_last(column: Column, _names: Sequence[str], free: Sequence[int]) -> int | None:

@@ -21,7 +21,7 @@ from typing import Final
 
 from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.headers import AMOUNT, CURRENCY, IS_NUMBER, OF_COUNTS, fits, is_of, map_columns
-from bookwheel.text.cells import TOTAL, split_cells
+from bookwheel.text.cells import TOTAL, is_total, split_cells
 
 _LEAST_ROWS: Final = 2
 _LEAST_TEXTS: Final = 3
@@ -75,7 +75,7 @@ def find_lists(text: str, request: TableRequest) -> Iterator[PlainList]:
     wants_totals = bool(TOTAL.search(request.thing))
     above = ""
     for lines in filter(None, map(_drop_frame, _list_blocks(text))):
-        end = next((at for at, line in enumerate(lines) if TOTAL.match(line.text.strip())), len(lines))
+        end = next((at for at, line in enumerate(lines) if is_total(line.cells or [line.text])), len(lines))
         kept = lines if wants_totals else lines[:end]
         header = _find_header(kept)
         names = header.cells if header else []

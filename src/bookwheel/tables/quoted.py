@@ -27,7 +27,7 @@ from bookwheel.picture import LABEL, MARK
 from bookwheel.reading.ways.spec import ReadingContext
 from bookwheel.tables.columns import Column, Kind, TableRequest
 from bookwheel.tables.framed_rows import FramedTable, fill_in_order, fill_table
-from bookwheel.tables.headers import has_named
+from bookwheel.tables.headers import has_named, match_words
 from bookwheel.tables.plain_rows import PlainRow, find_lists
 from bookwheel.tables.quoted_cells import CellReader, fill_cells, find_people, find_value
 from bookwheel.tables.rows import SectionRows, WrittenRow
@@ -255,8 +255,10 @@ def _find_tables(document: Document, request: TableRequest, words: QuestionWords
     """Return the rows of the tables that suit the columns best."""
     if len(request.columns) < _LEAST_COLUMNS:
         return []
+    headers = {unit.header for unit in list_units(document) if unit.header}
+    named = max((match_words(request.columns, split_cells(header)) for header in sorted(headers)), key=len, default={})
     found = [
-        fill_table(header, leads, [(unit.start, unit.line) for unit in units], request, words)
+        fill_table(header, leads, [(unit.start, unit.line) for unit in units], request, words, named=named)
         for (header, leads), units in groupby(list_units(document), key=lambda unit: (unit.header, unit.leads))
         if header
     ]

@@ -15,6 +15,9 @@ TOTAL: Final = re.compile(
     re.IGNORECASE,
 )
 """How the name of a row begins that sums up others."""
+_SUMMARY: Final = re.compile(r"(?:all|overall)$|(?:averages?|mean|median)\b|平均", re.IGNORECASE)
+"""How one may begin that has fewer cells than they have."""
+_MARKUP: Final = "*_~` "
 _BAR: Final = re.compile(r"(?<!\\)\|")
 """What parts the cells of Markdown's tables; one within a cell is written with a backslash."""
 _MARKS: Final = ("|", "\t", ";", ",")
@@ -55,6 +58,17 @@ def read_row(header: str, row: str) -> tuple[list[str], list[str]]:
         return _align(header, row) if names else ([], [])
     cells = _split(row, mark)
     return names, cells if len(cells) == len(names) else []
+
+
+def is_total(cells: Sequence[str], most: int = 0) -> bool:
+    """Tell if a row sums up others, of which the fullest has so many cells.
+
+    >>> is_total(["**Total**", "29"]), is_total(["", "Average fee", "80"], 3), is_total(["All", "29"], 2)
+    (True, True, False)
+    """
+    held = [*filter(None, (cell.strip(_MARKUP) for cell in cells))]
+    name = held[0] if held else ""
+    return bool(TOTAL.match(name) or (len(held) < most and _SUMMARY.match(name)))
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool | None:

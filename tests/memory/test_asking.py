@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 from value_notes import note_values, take
 
-from bookwheel.claims import WORDS, Claim, Fit, Verdict
+from bookwheel.claims import WORDS, Claim, Evidence, Fit, Verdict
 from bookwheel.journal.memory_rows import MemoryText
 from bookwheel.memory import asking
-from bookwheel.memory.answers import MemoryAnswer, judge_words
+from bookwheel.memory.answers import MemoryAnswer, describe, judge_words
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
@@ -110,6 +110,42 @@ async def test_older_values_are_superseded_and_as_of_goes_back(session, begin):
     assert (then.answer, then.version) == ("room = 31", 2)
 
 
+async def test_a_text_that_came_late_is_looked_up_where_the_memory_of_a_day_did_not_know_it(session, begin):
+    opened = await begin(session)
+    await append(opened, "room = 12", source="mail-1", at="2026-01-01")
+    await append(opened, "hall = 3", source="mail-2", at="2026-03-01")
+    await append(opened, "room = 14", source="mail-3", at="2026-02-01")
+    answer = await ask(opened, "room?", as_of="2026-02-03")
+    assert (answer.origin, answer.as_of[:10]) == ("texts", "2026-02-03")
+    now = await ask(opened, "room?")
+    assert (now.origin, now.as_of) == ("memory", "")
+
+
+def test_what_an_answer_rests_on_is_not_superseded():
+    words = ("Agata begins on the 3rd of the month.", "Agata begins on the 10th of the month.")
+    texts = [
+        MemoryText(
+            number=number,
+            source=f"log-{number}",
+            at=f"2026-08-0{number}T00:00:00+00:00",
+            arrived=f"2026-08-0{number}T00:00:00+00:00",
+            sha256="",
+            characters=len(said),
+            position=len(said),
+        )
+        for number, said in enumerate(words, 1)
+    ]
+    passages = [MemoryPassage(text=text, start=0, words=said) for text, said in zip(texts, words, strict=True)]
+    document = PassageDocument(passages, has_headers=False)
+    whole, question = document.slice(0, document.length), "On which day does Agata begin?"
+    places = [(said, whole.find(said)) for said in words]
+    cited = [Evidence(quote=said, start=at, end=at + len(said), step=None) for said, at in places]
+    claim = Claim(text="The 10th.", verdict=Verdict.SUPPORTED, evidence=(0, 1), judge="a-model", answers=Fit.YES)
+    both = describe(claim.text, question, 1, document, "texts", (cited, (claim,)))
+    one = describe(claim.text, question, 1, document, "texts", (cited[1:], (replace(claim, evidence=(0,)),)))
+    assert (both.superseded, [quote.quote for quote in one.superseded]) == ((), [words[0]])
+
+
 async def test_an_older_text_that_says_the_answer_too_is_not_superseded(session, begin):
     opened = await begin(session)
     await append(opened, "Here are Osmer (chair), Rao and Cy Pell.", source="mail-1", at="2026-01-01")
@@ -159,8 +195,8 @@ async def test_an_answer_from_a_full_memory_says_so(session, begin):
     opened = await begin(session)
     await append(opened, "room = 12", source="mail-1")
     assert not (await ask(opened, "room?")).gaps
-    await append(opened, "\n".join(f"key{n} = {n}" for n in range(25)), source="much")
-    await append(opened, "\n".join(f"word{n} = {n}" for n in range(25)), source="more")
+    await append(opened, "\n".join(f"key{n} = {n}" for n in range(25)), source="much", at="2026-01-02")
+    await append(opened, "\n".join(f"word{n} = {n}" for n in range(25)), source="more", at="2026-01-02")
     assert [one.version for one in (await ask(opened, "key0?")).gaps] == [opened.newest().version]
 
 
@@ -238,3 +274,22 @@ def test_a_line_by_hand_that_is_newer_and_answers_goes_before_the_texts(day, fit
 
     own = answer("On 18 July.", Verdict.BY_HAND, day, fit)
     assert asking._knows_more(own, answer("On 11 July.", QUOTED, 2, Fit.YES)) is is_noted
+
+
+@pytest.mark.parametrize(
+    ("day", "judge", "found", "is_noted"),
+    [
+        (3, "a-model", "5 mg twice a day.", True),
+        (2, "a-model", "5 mg twice a day.", True),
+        (1, "a-model", "5 mg twice a day.", False),
+        (2, "a-model", "10 mg once a day, in the evening.", False),
+        (3, WORDS, "5 mg twice a day.", False),
+    ],
+)
+def test_notes_that_a_judge_bears_out_by_words_as_new_go_before_a_few_passages(day, judge, found, is_noted):
+    def answer(text, day, judge):
+        claim = Claim(text=text, verdict=Verdict.SUPPORTED, evidence=(0,), judge=judge, answers=Fit.YES)
+        quote = DatedQuote(quote=text, source="", at=f"2026-01-0{day}T00:00:00+00:00", start=0, end=9)
+        return replace(ANSWER, answer=text, verdict=claim.verdict, answers=Fit.YES, claims=(claim,), evidence=(quote,))
+
+    assert asking._knows_more(answer("10 mg once a day.", day, judge), answer(found, 2, "a-model")) is is_noted

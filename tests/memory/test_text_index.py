@@ -13,6 +13,7 @@ from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import open_memory
+from bookwheel.memory.passages import format_header
 from bookwheel.memory.text_index import TextIndex, _TextBlock, rank_passages
 from bookwheel.text.ranking import QuestionWords
 
@@ -140,3 +141,27 @@ async def test_those_who_share_the_newest_texts_look_through_them_once_and_never
     with first.index._take_newest():
         assert find(second, "key1 ?") == before
     assert len(newest) == 1
+
+
+async def test_words_that_say_little_and_the_memorys_own_name_do_not_choose_passages(session, begin):
+    opened = await begin(session)  # about Ada
+    await append(opened, "Amlodipine goes back to 5 mg.", source="letter", at="2026-02-06")
+    await append(opened, "Ada takes the bus now. " * 3, source="log", at="2026-03-01")
+    assert find(opened, "What amlodipine does Ada take now?")[0][0] == "letter"
+
+
+async def test_the_name_of_a_file_and_a_month_are_words_of_a_text(session, begin):
+    opened = await begin(session)
+    await append(opened, "One thing weighs 61 kg.", source="notes/april.txt", at="2026-04-15")
+    await append(opened, "One thing weighs 63 kg.", source="notes/later.txt", at="2026-05-15")
+    await append(opened, "Nothing of that.", source="notes/list.csv", at="2026-01-15")
+    assert find(opened, "What does it weigh in April?")[0][0] == "notes/april.txt"
+    assert find(opened, "61 kg; list.csv has nothing of it")[0][0] == "notes/list.csv"
+
+
+async def test_a_text_without_a_day_is_shown_as_added(session, begin):
+    opened = await begin(session)
+    undated = (await append(opened, "room = 12", source="list.csv")).text
+    dated = (await append(opened, "hall = 3", source="mail", at="2026-01-01")).text
+    assert format_header(undated) == f"[list.csv · added {undated.at}]\n"
+    assert format_header(dated) == f"[mail · {dated.at}]\n"

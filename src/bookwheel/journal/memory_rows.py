@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -18,6 +18,8 @@ from bookwheel.schema import Gt, check_bounds, from_plain, to_plain
 from bookwheel.types import Finish, Memory, Usage
 
 BY_HAND: Final = "by hand"
+# Between the time that an undated text is given and its arrival.
+_AT_ONCE: Final = timedelta(seconds=5)
 """The source of what somebody wrote into a memory."""
 
 
@@ -82,6 +84,11 @@ class MemoryText:
     @property
     def instant(self) -> datetime:
         return datetime.fromisoformat(self.at).astimezone(UTC)
+
+    @property
+    def is_undated(self) -> bool:
+        """No day was given or found: it is taken as of its arrival."""
+        return abs(self.instant - datetime.fromisoformat(self.arrived).astimezone(UTC)) <= _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

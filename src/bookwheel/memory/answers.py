@@ -40,6 +40,8 @@ class MemoryAnswer:
     """What newer texts say in its place."""
     gaps: tuple[MemoryVersion, ...] = ()
     """The version that it was answered from, where its memory was full and did not take a piece in whole."""
+    as_of: str = ""
+    """The time that it was asked of; empty where that was now."""
     usage: Usage = field(default_factory=Usage)
     status: Status = Status.ANSWERED
     error: str = ""
@@ -57,7 +59,7 @@ def describe(
     """Return the answer with its verdict, its quotes, and what other texts say in its place."""
     found, claims = _keep_quotes(*judged, document)
     claims = tuple(_mark_idle(_mark_written(claim, found), found, question) for claim in claims)
-    rivals = find_rivals(text, found, question, document)
+    rivals = [one for one in find_rivals(text, found, question, document) if not any(_overlap(one, it) for it in found)]
     times = [datetime.fromisoformat(quote.at) for quote in found]
     newest = max(times) if times else None
     newer = [one for one in rivals if newest and datetime.fromisoformat(one.at) > newest]
@@ -73,6 +75,10 @@ def describe(
         superseded=tuple(one for one in rivals if one not in newer and not says_more(one.quote, text)),
         newer=tuple(newer),
     )
+
+
+def _overlap(one: DatedQuote, other: DatedQuote) -> bool:
+    return one.text == other.text != 0 and one.start < other.end and other.start < one.end
 
 
 def _keep_quotes(

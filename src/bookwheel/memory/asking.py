@@ -107,7 +107,7 @@ async def ask(
     # Passages that were quoted for the brief say nothing about a question.
     has_notes = bool(version.memory.text) and not prompts.quotes
     # Of a bundle of days that was read later as a whole, the texts know more than the version of that time.
-    has_unread = until is not None and await asyncio.to_thread(_has_unread, opened, document, until)
+    has_unread = until is not None and await asyncio.to_thread(_has_unread, opened, document, until, version)
     has_notes_first = has_notes and not has_unread
     is_first = has_notes_first and not await asyncio.to_thread(asks_for_more, question, version.memory.text, document)
     if is_first:
@@ -129,17 +129,18 @@ async def ask(
         )
     gaps = (version,) if has_notes and GAPS & set(version.flags) else ()
     found = await asyncio.to_thread(_complete, opened, answer)
-    answer = replace(found, usage=opened.model.spent - spent, gaps=gaps)
+    answer = replace(found, usage=opened.model.spent - spent, gaps=gaps, as_of=until.isoformat() if until else "")
     if is_kept and as_of is None and answer.status is Status.ANSWERED:
         await keep_answer(opened, answer)
     return answer
 
 
-def _has_unread(opened: OpenMemory, document: PassageDocument, until: datetime) -> bool:
-    """Return whether a passage is of a text that no version of that time has read: it goes on after it."""
+def _has_unread(opened: OpenMemory, document: PassageDocument, until: datetime, version: MemoryVersion) -> bool:
+    """Return whether a passage is of a text that the version of a time has not read: one that goes on, or came late."""
     tables, memory = opened.tables, opened.record.number
     numbers = {passage.text.number for passage in document.passages} - {0}
-    return any(tables.find_text(memory, number).instant > until for number in numbers)
+    is_late = version.text is not None and max(numbers, default=0) > version.text
+    return is_late or any(tables.find_text(memory, number).instant > until for number in numbers)
 
 
 def _say_day(question: str, prompts: Prompts, until: datetime | None) -> str:
@@ -152,15 +153,20 @@ def _knows_more(noted: MemoryAnswer, found: MemoryAnswer) -> bool:
     """Return whether the answer of the whole memory is taken and not that of a few passages.
 
     Notes know what hangs together over several texts, or was put right in another one. So theirs is taken where it says
-    all of the other and more, unless a judge bears the other out alone; where it rests on a line by hand that is newer
-    than all that the other rests on; and where neither is proved, if it is borne out as far and answers as well.
+    all of the other and more, unless a judge bears the other out alone; where a judge bears it out, or a line by hand,
+    by words that are as new as all that the other rests on, which says no more; and where neither is proved, if it is
+    borne out as far and answers as well.
     """
     if noted.newer:
         return False
     answers_as_well = _FITS.index(noted.answers) >= _FITS.index(found.answers)
-    is_by_hand = any(one.verdict is Verdict.BY_HAND for one in noted.claims) and all(map(_is_trusted, noted.claims))
-    if is_by_hand and answers_as_well and found.evidence and _find_newest(noted) > _find_newest(found):
-        return True
+    is_trusted = bool(noted.claims) and all(map(_is_trusted, noted.claims))
+    is_by_hand = any(one.verdict is Verdict.BY_HAND for one in noted.claims)
+    is_judged = not any(one.judge in {None, WORDS} for one in noted.claims)
+    if is_trusted and (is_by_hand or is_judged) and answers_as_well and noted.evidence and found.evidence:
+        mine, theirs = _find_newest(noted), _find_newest(found)
+        if mine > theirs or (is_judged and mine == theirs and not says_more(found.answer, noted.answer)):
+            return True
     if says_more(noted.answer, found.answer):
         return found.verdict not in BORNE_OUT or all(map(_is_trusted, noted.claims))
     known, unproved = {*BORNE_OUT, Verdict.PARTLY, Verdict.BY_HAND}, {Verdict.NOT_FOUND, Verdict.PARTLY}

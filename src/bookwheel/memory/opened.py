@@ -31,10 +31,12 @@ _NAME: Final = re.compile(r"[^\W_][\w.@-]{0,63}")
 _NOTE: Final = {
     "en": (
         "Date every fact. The newest value holds; older ones are superseded. The line in brackets that a section "
-        "begins with names its source and when that was written; what it tells of may be of another day."
+        "begins with names its source and when that was written, or added if no day of its own is known; what it tells "
+        "of may be of another day."
     ),
     "zh": (
-        "每条事实都注明日期。以最新的为准；旧的已被取代。每节开头方括号里是来源和写下的时间；所说的事可能是别的日子的。"
+        "每条事实都注明日期。以最新的为准；旧的已被取代。每节开头方括号里是来源和写下的时间（added 表示不知写于何时，"
+        "只知何时加入）；所说的事可能是别的日子的。"
     ),
 }
 WRITTEN_TOKENS: Final = 200_000

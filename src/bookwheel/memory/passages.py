@@ -182,7 +182,8 @@ class PassageDocument(WithLeads):
 
 def format_header(text: MemoryText) -> str:
     """Return the line that stands before each piece of a text."""
-    return f"[{text.source} · {text.at}]\n"
+    at = f"added {text.at}" if text.is_undated else text.at
+    return f"[{text.source} · {at}]\n"
 
 
 def leave_out_others(passages: Sequence[MemoryPassage], question: str) -> list[MemoryPassage]:

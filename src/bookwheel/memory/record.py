@@ -114,6 +114,7 @@ MemoryAnswerJson = TypedDict(
         "evidence": list[DatedQuote],
         "superseded": list[DatedQuote],
         "newer": list[DatedQuote],
+        "as_of": str,
         "gaps": list[MemoryGapJson],
         "usage": Usage,
     },

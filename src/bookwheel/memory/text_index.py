@@ -9,11 +9,12 @@ What is forgotten of a text takes its block along (journal/memory_indexes.py); w
 from __future__ import annotations
 
 import json
+import re
 import threading
 import zlib
 from array import array
 from bisect import bisect
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,7 +28,9 @@ from bookwheel.memory.passages import MemoryPassage, cut_passages, format_header
 from bookwheel.memory.speakers import list_days
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.document_index import name_index, pack_blocks, unpack_blocks
-from bookwheel.text.lexicon import language_of
+from bookwheel.text import lexicon
+from bookwheel.text.lexicon import MONTH_NAMES, language_of, stem
+from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import PackedWords, QuestionWords, WordIndex, find_stems
 
 if TYPE_CHECKING:
@@ -228,6 +231,11 @@ def _parse(at: str) -> datetime:
 _FEW: Final = 400
 # Who quotes weighs the best few windows of any number of chunks; to a small model Chinese is three times the tokens.
 _ROOM: Final = {"en": 1, "zh": 3}
+# Stems that say little, however rare they are among a few texts; a name with an ending is that of a file.
+_IDLE: Final = frozenset(
+    map(stem, lexicon.words("take get go come give make have use do need want keep now today still currently current"))
+)
+_FILE: Final = re.compile(r"[\w-]+(?:[ .][\w-]+)*\.[a-z]\w{1,4}\b")
 # Tokens of a chunk that holds a few long passages.
 _FEW_LONG: Final = 1200
 
@@ -248,6 +256,7 @@ def rank_passages(
 ) -> list[MemoryPassage]:
     """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones.
 
+    The name of a text's file and of its month are words that it has; the names of what the memory is about say nothing.
     Of a small memory, a model that reads is shown the others too, as far as there is room.
     """
     tables, memory, plan = opened.tables, opened.record.number, opened.record.plan
@@ -255,14 +264,20 @@ def rank_passages(
     is_quoted = prompts_for(plan, opened.record.about).quotes
     written = [(one, asked.find(one.words)) for one in _list_written(opened, version)]
     places, total = opened.index.find(tables, memory, asked, until, is_short=is_short)
-    held = [*(place.held for place in places), *(words for _, words in written)]
-    ranked = asked.rank(held, total + len(written))
+    files = _find_named(tables, memory, question)
+    rest = list[FoundPlace]()
+    if files or (not is_quoted and total <= _FEW):
+        known = {(place.text, place.start) for place in places}
+        everything, _ = opened.index.find(tables, memory, QuestionWords(""), until, is_short=is_short)
+        rest = [place for place in everything if (place.text, place.start) not in known]
+        places += [place for place in rest if place.text in files]
+    months = {stem(month): at for at, month in enumerate(MONTH_NAMES, 1) if stem(month) in asked.stems}
+    held = [_add_names(place, files, months) for place in places] + [words for _, words in written]
+    idle = _IDLE | {stem(word.index_key) for word in parse_words(opened.record.about) if word.text[:1].isupper()}
+    ranked = asked.rank([words - idle for words in held], total + len(written))
     ranked = [at for at in ranked if held[at]] or ranked
     found = [places[at] if at < len(places) else written[at - len(places)][0] for at in ranked]
-    if not is_quoted and total <= _FEW:
-        everything, _ = opened.index.find(tables, memory, QuestionWords(""), until, is_short=is_short)
-        known = {(place.text, place.start) for place in places}
-        found += [place for place in everything if (place.text, place.start) not in known]
+    found += [place for place in rest if place.text not in files and not is_quoted and total <= _FEW]
     chosen, room = list[MemoryPassage](), plan.chunk_tokens * (_ROOM[language_of(question)] if is_quoted else 1)
     for one in found:
         passage = one if isinstance(one, MemoryPassage) else _load_passage(tables, memory, one)
@@ -272,6 +287,20 @@ def rank_passages(
             break
         chosen.append(passage)
     return leave_out_repeated(chosen)
+
+
+def _find_named(tables: MemoryTables, memory: int, question: str) -> dict[int, str]:
+    """Return the numbers of the texts whose files a question names, and the names."""
+    if not _FILE.search(question):
+        return {}
+    names = ((text.number, text.source.rpartition("/")[2].casefold()) for text in tables.list_texts(memory))
+    return {number: name for number, name in names if name in question.casefold()}
+
+
+def _add_names(place: FoundPlace, files: Mapping[int, str], months: Mapping[str, int]) -> frozenset[str]:
+    """Return the words of a question that a passage has, the names of its file and month among them."""
+    named = {files[place.text]} if place.text in files else set[str]()
+    return place.held | named | {word for word, month in months.items() if place.at[5:7] == f"{month:02}"}
 
 
 def _load_passage(tables: MemoryTables, memory: int, place: FoundPlace) -> MemoryPassage:

@@ -89,7 +89,7 @@ _EQUAL: Final = (
     "locate situate|receive get obtain|show display|large big|little small|show exhibit|need require|use employ|"
     "make manufacture produce|appoint name|arrive reach|keep retain|entire whole|movie film|doctor physician|"
     "metre meter|kilometre kilometer km|percent %|kilogram kg|harbour harbor|colour color|grey gray|centre center|"
-    "deliver bring|sign subscribe|cost price|live reside dwell|occur happen"
+    "deliver bring|sign subscribe|cost price|live reside dwell|occur happen|weigh weight"
 )
 
 

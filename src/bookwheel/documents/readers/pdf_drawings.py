@@ -133,12 +133,10 @@ def _walk_page(things: Sequence[tuple[int, int]], x: float, y: float, whole: flo
 
     def walk(things: Sequence[tuple[int, int]], matrix: Any, depth: int) -> Iterator[tuple[_Group, bool]]:
         nonlocal left
+        left -= len(things)
         paths = [thing for thing, kind in things if kind == calls.FPDF_PAGEOBJ_PATH]
         shapes = _read_shapes(paths, matrix, x, y)
         for thing, kind in things:
-            left -= 1
-            if left < 0:
-                return
             if kind == calls.FPDF_PAGEOBJ_PATH and (shape := next(shapes)):
                 yield shape, False
             if kind != calls.FPDF_PAGEOBJ_FORM:
@@ -162,7 +160,9 @@ def _walk_page(things: Sequence[tuple[int, int]], x: float, y: float, whole: flo
             else:  # a page that was put into another one, or a mark
                 yield from inside
 
-    yield from walk(things[:left], pypdfium2.PdfMatrix(), 0)
+    kind_of_text = calls.FPDF_PAGEOBJ_TEXT
+    shown = [(thing, kind) for thing, kind in things if kind != kind_of_text]
+    yield from walk(shown[:left], pypdfium2.PdfMatrix(), 0)
 
 
 def _read_shapes(paths: Sequence[int], matrix: Any, x: float, y: float) -> Iterator[_Group | None]:

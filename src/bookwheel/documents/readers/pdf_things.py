@@ -36,13 +36,16 @@ def _list(get: Any, owner: int, count: int, most: int | None) -> list[tuple[int,
     return list(zip(things, map(calls.FPDFPageObj_GetType, things), strict=True))
 
 
-def ask_all(get: Any, things: Sequence[int], kind: Any, count: int) -> Iterator[tuple[Any, ...] | None]:
+def ask_all(get: Any, things: Sequence[int], kind: Any, count: int) -> Iterator[Sequence[Any] | None]:
     """Yield the values that PDFium tells of each thing, so many of a C type; None where it tells none."""
-    values = (kind * (count * len(things)))()
-    addresses = iterate_addresses(values)
-    told = list(map(get, things, *(addresses[at::count] for at in range(count))))
-    rows = zip(*(values[at::count] for at in range(count)), strict=True)
-    return (row if is_told else None for row, is_told in zip(rows, told, strict=True))
+    told, columns = _ask_columns(get, things, kind, count)
+    return (row if is_told else None for is_told, *row in zip(told, *columns, strict=True))
+
+
+def _ask_columns(get: Any, things: Sequence[int], kind: Any, count: int) -> tuple[list[int], list[list[Any]]]:
+    columns = [(kind * len(things))() for _ in range(count)]
+    told = list(map(get, things, *map(iterate_addresses, columns)))
+    return told, [column[:] for column in columns]
 
 
 def read_bounds(things: Sequence[int]) -> Iterator[Bounds | None]:
@@ -52,8 +55,11 @@ def read_bounds(things: Sequence[int]) -> Iterator[Bounds | None]:
 
 def are_pale(things: Sequence[int], white: int) -> list[bool]:
     """Tell of each thing if the colour that fills it is clear, or has no channel below `white`."""
-    colours = ask_all(calls.FPDFPageObj_GetFillColor, things, ctypes.c_uint, 4)
-    return [bool(one and ((one[0] >= white and one[1] >= white and one[2] >= white) or not one[3])) for one in colours]
+    told, colours = _ask_columns(calls.FPDFPageObj_GetFillColor, things, ctypes.c_uint, 4)
+    if max(colours[0], default=0) < white and all(colours[3]):  # as on most pages, which may have a thing per letter
+        return [False] * len(things)
+    rows = zip(told, *colours, strict=True)
+    return [bool(is_told and (min(channels) >= white or not clear)) for is_told, *channels, clear in rows]
 
 
 def has_unseen_words(page: Any, things: Sequence[tuple[int, int]]) -> bool:
@@ -61,11 +67,15 @@ def has_unseen_words(page: Any, things: Sequence[tuple[int, int]]) -> bool:
     # The page is looked at in squares; what stands inside of forms, and a page of very many objects, are not looked at.
     if len(things) > _MOST_OBJECTS:
         return False
-    texts = [thing for thing, kind in things if kind == calls.FPDF_PAGEOBJ_TEXT]
-    modes = map(calls.FPDFTextObj_GetTextRenderMode, texts)
+    kind_of_text = calls.FPDF_PAGEOBJ_TEXT
+    texts = [thing for thing, kind in things if kind == kind_of_text]
+    modes = list(map(calls.FPDFTextObj_GetTextRenderMode, texts))
+    pale = are_pale(texts, _WHITE)
+    if not any(pale) and calls.FPDF_TEXTRENDERMODE_INVISIBLE not in modes:
+        return False
     unseen = [
         text
-        for text, mode, is_pale in zip(texts, modes, are_pale(texts, _WHITE), strict=True)
+        for text, mode, is_pale in zip(texts, modes, pale, strict=True)
         if mode == calls.FPDF_TEXTRENDERMODE_INVISIBLE or (is_pale and mode == calls.FPDF_TEXTRENDERMODE_FILL)
     ]
     frame = page.get_mediabox()

@@ -49,7 +49,7 @@ def set_figures_aside(
     """
     left = list(fragments)
     figures: list[Fragment] = []
-    usual = _find_size(fragments)
+    usual = _find_size(fragments) if drawings else 0.0
     for drawn in sorted(drawings, key=lambda one: -one.place.top):
         if any(_is_inside(drawn.place, one) for one in figures):
             continue

@@ -45,7 +45,9 @@ class Hyphens:
                 pieces.append("")
             pieces.append(text)
         text = "\n".join(pieces)
-        return text.translate({ord(mark): "-" for mark in HYPHENS}).strip("\n")
+        for mark in HYPHENS:
+            text = text.replace(mark, "-")
+        return text.strip("\n")
 
     def join_pages(self, before: str, after: str) -> tuple[str, str]:
         """Return the texts of two pages; a word that the page's end has cut goes to the first one, whole."""

@@ -97,17 +97,19 @@ class TextLine:
 class _Block:
     """Fragments one below the other: a paragraph, a column, a cell."""
 
-    fragments: list[Fragment] = field(default_factory=list)
+    fragments: list[Fragment]
     is_cell: bool = False
     """It begins beside another block, so its lines keep to the right of that."""
+    left: float = field(init=False)
+    right: float = field(init=False)
 
-    @property
-    def left(self) -> float:
-        return min(fragment.left for fragment in self.fragments)
+    def __post_init__(self) -> None:
+        self.left = min(fragment.left for fragment in self.fragments)
+        self.right = max(fragment.right for fragment in self.fragments)
 
-    @property
-    def right(self) -> float:
-        return max(fragment.right for fragment in self.fragments)
+    def append(self, fragment: Fragment) -> None:
+        self.fragments.append(fragment)
+        self.left, self.right = min(self.left, fragment.left), max(self.right, fragment.right)
 
     @property
     def text(self) -> str:
@@ -287,7 +289,7 @@ def _split_blocks(fragments: Iterable[Fragment]) -> list[_Block]:
     blocks: list[_Block] = []
     for fragment in fragments:
         if blocks and blocks[-1].continues_with(fragment):
-            blocks[-1].fragments.append(fragment)
+            blocks[-1].append(fragment)
             continue
         beside: list[int] = []
         if blocks:

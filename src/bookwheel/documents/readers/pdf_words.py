@@ -27,6 +27,7 @@ _LINE_END: Final = re.compile(r"[\r\n]")
 _NOTHING: Final = "\x00"
 # A power, or the marks of notes.
 _SMALL_NUMBER: Final = re.compile(r"[-+\u2212\u2013]?\d{1,3}(?:[,\u2013-]\d{1,3})*,?")
+_DIGIT: Final = re.compile(r"\d")
 # The size of a raised number's letters, as a share of its word's; and how far it stands from that, in line heights.
 _RAISED: Final = 0.85
 _RAISED_GAP: Final = 0.15
@@ -213,16 +214,17 @@ def _list_ends(words: Sequence[str], starts: Sequence[int]) -> list[int]:
 
 def _find_raised(words: Sequence[str], starts: Sequence[int], sides: _Sides, read_sides: _ReadSides) -> Iterator[int]:
     """Yield where a raised number begins, or ends, that PDFium takes for a part of its word: `10` `6`."""
-    boxes = list(zip(*sides, strict=True))
-    for word, start, first, last in zip(words, starts, boxes[::2], boxes[1::2], strict=True):
+    for at in [at for at, word in enumerate(words) if word[-1].isdigit() or word[0].isdigit()]:
+        word, start = words[at], starts[at]
+        first, last = zip(*(side[2 * at : 2 * at + 2] for side in sides), strict=True)
         is_end, is_start = _is_raised(last, first), _is_raised(first, last)
         if not (is_end and word[-1].isdigit()) and not (is_start and word[0].isdigit()):
             continue
         letters = zip(*read_sides(range(start, start + len(word))), strict=True)
         own = [not _is_raised(letter, first if is_end else last) for letter in letters]
-        at = len(own) - own[::-1].index(True) if is_end else own.index(True)
-        if _SMALL_NUMBER.fullmatch(word[at:] if is_end else word[:at]):
-            yield start + at
+        cut = len(own) - own[::-1].index(True) if is_end else own.index(True)
+        if _SMALL_NUMBER.fullmatch(word[cut:] if is_end else word[:cut]):
+            yield start + cut
 
 
 def _find_gaps(words: Sequence[str], starts: Sequence[int], read_sides: _ReadSides, whole: set[str]) -> Iterator[int]:
@@ -283,7 +285,8 @@ class PageWords:
 
     def goes_on(self, at: int) -> bool:
         """Return whether a line goes on with a word: a raised number, or what stands right behind one."""
-        if not 0 < at < len(self._words):
+        # A word without a digit, as most are, needs no measure.
+        if not 0 < at < len(self._words) or not any(map(_DIGIT.search, self._words[at - 1 : at + 1])):
             return False
         before, here = (_join_boxes(*self._list_boxes(one)) for one in (at - 1, at))
         is_behind = here[0] >= before[2] and not _is_apart(before, here)

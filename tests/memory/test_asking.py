@@ -146,6 +146,16 @@ def test_what_an_answer_rests_on_is_not_superseded():
     assert (both.superseded, [quote.quote for quote in one.superseded]) == ((), [words[0]])
 
 
+async def test_a_line_of_a_file_that_was_changed_is_superseded_by_the_new_one(session, begin):
+    opened = await begin(session)
+    for reading in (430, 432):
+        await append(opened, f"The water meter stands at {reading} tons.", source="meters.md", at="2026-10-08")
+    passages = rank_passages(opened, "Where does the water meter stand?", opened.newest(), None)
+    document = PassageDocument(passages, has_headers=False)
+    old = judge_words("The water meter stands at 430 tons.", "Where does the water meter stand?", 1, document, "texts")
+    assert [quote.quote for quote in old.newer] == ["The water meter stands at 432 tons."]
+
+
 async def test_an_older_text_that_says_the_answer_too_is_not_superseded(session, begin):
     opened = await begin(session)
     await append(opened, "Here are Osmer (chair), Rao and Cy Pell.", source="mail-1", at="2026-01-01")

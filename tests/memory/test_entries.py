@@ -12,6 +12,7 @@ from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.memory.entries import NewFile, mark_lines, split_file
+from bookwheel.types import Part
 
 MAIL = "From: {who} <x@y>\nTo: t@y\nDate: {day} Mar 2026 09:00:00 +0100\nSubject: Rent\n\nThe rent of the mill is {rent}.\n\n"
 MAILS = {"b.eml": ("Ada", 2, 500), "a.eml": ("Bo", 9, 550)}
@@ -213,6 +214,11 @@ def test_a_forgotten_mail_does_not_come_back_with_its_mailbox(rowing, tmp_path) 
     assert rowing.read(box, source="in.mbox").steps == 3
 
 
+def test_the_day_in_a_files_name_holds_under_another_id_too() -> None:
+    file = NewFile(parts=[Part(text="The broadband is cancelled.")], name="2026-06-08-broadband.txt", named="copy")
+    assert [(one.source, one.at) for one in split_file(file)] == [("copy", "2026-06-08")]
+
+
 def test_a_document_without_words_says_so(rowing) -> None:
     with pytest.raises(InputError, match="empty"):
         rowing.read(TextDocument(" \n"))
@@ -224,6 +230,9 @@ def test_words_that_were_forgotten_do_not_come_back_with_the_rest_of_their_file(
     assert read_chat(rowing, tmp_path).is_known
     read_chat(rowing, tmp_path, CHAT + "16.06.26, 07:00 - Joel: The keys are with Petra.\n")
     assert b"240 euros" not in read_bytes(tmp_path)
+    # Under the same name, but not the same file any more: it is read anew, and said so.
+    again = read_chat(rowing, tmp_path, "16.06.26, 07:30 - Joel: Hello.\n" + CHAT.replace("euros", "euro"))
+    assert any("were forgotten on" in note for note in again.notes)
 
 
 def test_the_form_for_scripts_calls_that_of_a_class_of_ones_own() -> None:

@@ -60,9 +60,7 @@ def describe(
     found, claims = _keep_quotes(*judged, document)
     claims = tuple(_mark_idle(_mark_written(claim, found), found, question) for claim in claims)
     rivals = [one for one in find_rivals(text, found, question, document) if not any(_overlap(one, it) for it in found)]
-    times = [datetime.fromisoformat(quote.at) for quote in found]
-    newest = max(times) if times else None
-    newer = [one for one in rivals if newest and datetime.fromisoformat(one.at) > newest]
+    newer = [one for one in rivals if found and all(_is_newer(one, quote) for quote in found)]
     return MemoryAnswer(
         question=question,
         answer=text,
@@ -75,6 +73,12 @@ def describe(
         superseded=tuple(one for one in rivals if one not in newer and not says_more(one.quote, text)),
         newer=tuple(newer),
     )
+
+
+def _is_newer(one: DatedQuote, other: DatedQuote) -> bool:
+    """Return whether words are of a later time, or of the same file that was changed."""
+    mine, theirs = (datetime.fromisoformat(quote.at) for quote in (one, other))
+    return mine > theirs or (mine == theirs and one.source == other.source and one.text > other.text > 0)
 
 
 def _overlap(one: DatedQuote, other: DatedQuote) -> bool:

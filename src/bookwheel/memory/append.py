@@ -50,6 +50,7 @@ _MOST_CHARACTERS: Final = 16 << 20
 _MOST_LINES: Final = 20_000
 _UNDATED: Final = "no day of its own was found, so it is taken as of now; --at gives one: {sources}"
 _MOST_NAMED: Final = 5
+_BLOTTED: Final = "words of {source} were forgotten on {day}; what is added of it is read again, with such words in it"
 _FORGOTTEN: Final = "{source} was forgotten on {day} and is not read again; to read it, add it as another source"
 
 
@@ -99,8 +100,9 @@ async def store_files(
     """
     memory, texts, places = opened.record.number, list[DatedText](), dict[str, str]()
     known, notes, undated = list[tuple[MemoryText, bool]](), list[str](), list[str]()
-    stones = [stone for stone in opened.tables.list_tombstones(memory) if stone.scope != "text"]
-    forgotten = {source: stone.began[:10] for stone in stones for source in stone.sources}
+    stones = opened.tables.list_tombstones(memory)
+    forgotten = {source: one.began[:10] for one in stones if one.scope != "text" for source in one.sources}
+    blotted = {source: one.began[:10] for one in stones if one.scope == "text" for source in one.sources}
     for file in files:
         words, source = join_words(file.parts), ADDED + file.named
         # Words do not tell two pictures apart.
@@ -125,6 +127,8 @@ async def store_files(
             new = [one for one in new if one not in gone and one not in held]
             known += [] if new else [(home, False)]
         texts += new
+        torn = dict.fromkeys(one.source for one in new if not last and one.source in blotted)
+        notes += (_BLOTTED.format(source=source, day=blotted[source]) for source in torn)
         # What is piped in is of now.
         undated += [one.source for one in new if file.parts[0].source != "-" and not one.at]
         if is_kept:

@@ -239,6 +239,8 @@ def _ask_openai(ask: Described, text: str, question: str) -> None:
     ask("POST", "/api/show", json={"model": "scripted"})
     file = ask("POST", "/v1/files", files={"file": ("a.txt", text.encode())}).json()["id"]
     ask("GET", "/v1/files/{id}", id=file)
+    ask("GET", "/v1/files")
+    ask("GET", "/v1/files/{id}/content", id=file)
     other = ask("POST", "/v1/files", files={"file": ("b.txt", b"Bo pays.")}).json()["id"]
     assert ask("DELETE", "/v1/files/{id}", id=other).json()["deleted"]
     ask("GET", "/v1/files/{id}", id=other, status=404)
@@ -249,7 +251,9 @@ def _ask_openai(ask: Described, text: str, question: str) -> None:
         ask("POST", "/v1/messages", json={"model": "scripted", "max_tokens": 40, "messages": messages})
         ask("POST", "/v1/messages/count_tokens", json={"model": "scripted", "messages": messages})
         ask("POST", "/api/chat", json={"model": "scripted", "messages": messages, "stream": False})
-        ask("POST", "/v1/responses", json={"model": "scripted", "input": messages})
+        kept = ask("POST", "/v1/responses", json={"model": "scripted", "input": messages}).json()["id"]
+        ask("GET", "/v1/responses/{id}", id=kept)
+        ask("DELETE", "/v1/responses/{id}", id=kept)
 
 
 def _ask_rows(ask: Described, up) -> None:

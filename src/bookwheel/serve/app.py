@@ -38,7 +38,7 @@ from bookwheel.reading.ways.auto import find_default_way
 from bookwheel.reading.ways.registry import sort_ways
 from bookwheel.record import PlanJson
 from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing
-from bookwheel.serve.engine.errors import ApiError, hide_place, not_found
+from bookwheel.serve.engine.errors import ApiError, hide_place
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.starting import continue_readings
@@ -233,8 +233,10 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         return Response(status_code=499)
     if isinstance(error, HTTPException):
         kind = _KINDS.get(error.status_code, "invalid_request")
-        error = ApiError(error.status_code, str(error.detail), kind=kind, headers=error.headers)
-        error = not_found("page of that name") if kind == "not_found" else error
+        detail = {404: "there is no page of that name here", 405: f"{request.method} is not possible here"}
+        message = detail.get(error.status_code, str(error.detail))
+        advice = ": /openapi.json lists all routes" if error.status_code in detail else ""
+        error = ApiError(error.status_code, message + advice, kind=kind, headers=error.headers)
     assert isinstance(error, BookwheelError)
     if isinstance(error, JournalError):
         _log.error("%s %s: %s", request.method, request.url.path, error)

@@ -65,8 +65,9 @@ def test_origins_and_text_lead_back_to_the_document(up, words) -> None:
         sha = client.get(f"/readings/{id_}").json()["document"]["id"]
         span = client.get(f"/documents/{sha}/text", params={"start": quote["start"], "end": quote["end"]}).json()
         too_much = client.get(f"/documents/{sha}/text", params={"start": 0, "end": 300_000})
+        backwards = client.get(f"/documents/{sha}/text", params={"start": 50, "end": 4})
     assert span["text"] == quote["quote"] == words[0][quote["start"] : quote["end"]]
-    assert too_much.status_code == 400
+    assert too_much.status_code == backwards.status_code == 400
 
 
 @pytest.mark.slow

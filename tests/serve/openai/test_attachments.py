@@ -119,3 +119,12 @@ def test_pictures_beside_a_long_text_are_read_behind_it(up, ai) -> None:
     document = up.journal.document_of(said.reading)
     assert next(part.source for part in document.parts() if part.source) == "1-text.txt"
     assert [one.source for one in document.list_pictures()] == ["picture-01.png", "picture-02.png"]
+
+
+def test_uploaded_files_are_listed_and_give_their_text(ai) -> None:
+    names = [f"{name}.txt" for name in "abc"]
+    made = [ai.files.create(file=(name, io.BytesIO(name.encode())), purpose="user_data") for name in names]
+    assert [file.filename for file in ai.files.list(limit=2)] == names[::-1]
+    assert ai.files.retrieve(made[0].id).created_at == made[0].created_at > 1_700_000_000
+    assert ai.files.content(made[1].id).text == "b.txt"
+    assert ai.files.list(limit=1).has_more

@@ -93,18 +93,33 @@ def test_a_response_is_nobody_elses_and_goes_with_what_is_deleted(serving, words
             ada.responses.create(model="scripted", input=FURTHER, previous_response_id=first.id)
 
 
+def test_a_response_can_be_got_and_dropped_by_who_made_it(up) -> None:
+    with client(up) as ai:
+        first = ai.responses.create(model="scripted", input="Hello there")
+        assert ai.responses.retrieve(first.id) == first
+        assert ai.responses.retrieve(first.id).output_text
+        ai.responses.delete(first.id)
+        for ask in (ai.responses.retrieve, ai.responses.delete):
+            with pytest.raises(openai.NotFoundError, match="any more"):
+                ask(first.id)
+
+
 def test_the_newest_are_kept_and_a_chain_with_a_gap_is_none() -> None:
-    kept = KeptResponses(most=3, most_characters=400)
+    def keep(number: str, previous: str, text: str) -> None:
+        kept.keep("", previous, said(text), {"id": number, "output": [{"said": "yes"}]})
+
+    kept = KeptResponses(most=3, most_characters=600)
     for number in range(4):
-        kept.keep("", f"resp_{number}", f"resp_{number - 1}" if number else "", said(f"turn {number}"))
+        keep(f"resp_{number}", f"resp_{number - 1}" if number else "", f"turn {number}")
     with pytest.raises(ApiError):  # the first turn is gone
         kept.list_items("", "resp_3")
     kept.clear()
-    kept.keep("", "resp_0", "", said("turn 0"))
-    kept.keep("", "resp_1", "resp_0", said("turn 1"))
-    kept.keep("", "resp_2", "resp_0", said("turn 2"))
-    assert kept.list_items("", "resp_2") == [*said("turn 0"), *said("turn 2")]
-    kept.keep("", "large", "", said("x" * 500))
+    keep("resp_0", "", "turn 0")
+    keep("resp_1", "resp_0", "turn 1")
+    keep("resp_2", "resp_0", "turn 2")
+    output = {"said": "yes"}
+    assert kept.list_items("", "resp_2") == [*said("turn 0"), output, *said("turn 2"), output]
+    keep("large", "", "x" * 600)
     with pytest.raises(ApiError):
         kept.list_items("", "large")
     assert kept.list_items("", "") == []

@@ -9,7 +9,7 @@ requests can go on from the same response.
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,8 +25,8 @@ class KeptResponse:
 
     previous: str
     """The response before it; empty in the first one."""
-    items: tuple[dict[str, Any], ...]
-    """What was asked, and the output."""
+    asked: tuple[dict[str, Any], ...]
+    response: Mapping[str, Any]
     size: int
 
 
@@ -38,23 +38,31 @@ class KeptResponses:
         self._kept: OrderedDict[tuple[str, str], KeptResponse] = OrderedDict()
         self._size = 0
 
-    def keep(self, owner: str, id_: str, previous: str, items: Sequence[dict[str, Any]]) -> None:
+    def keep(self, owner: str, previous: str, asked: Sequence[dict[str, Any]], response: Mapping[str, Any]) -> None:
         """Keep a response, and drop the oldest that nobody went on from until it fits."""
-        size = len(json.dumps(items, ensure_ascii=False))
-        if old := self._kept.pop((owner, id_), None):
-            self._size -= old.size
-        self._kept[owner, id_] = KeptResponse(previous=previous, items=tuple(items), size=size)
+        id_, size = response["id"], len(json.dumps([asked, response], ensure_ascii=False))
+        self.drop(owner, id_)
+        self._kept[owner, id_] = KeptResponse(previous=previous, asked=tuple(asked), response=response, size=size)
         self._size += size
         while len(self._kept) > self._most or self._size > self._most_characters:
             _, oldest = self._kept.popitem(last=False)
             self._size -= oldest.size
+
+    def find(self, owner: str, id_: str) -> KeptResponse | None:
+        return self._kept.get((owner, id_))
+
+    def drop(self, owner: str, id_: str) -> bool:
+        """Drop a response; tell if it was kept."""
+        old = self._kept.pop((owner, id_), None)
+        self._size -= old.size if old else 0
+        return old is not None
 
     def list_items(self, owner: str, id_: str) -> list[dict[str, Any]]:
         """Return the whole conversation up to a response. Raise a 404 where a part of it is not kept (any more)."""
         chain: list[KeptResponse] = []
         name = id_
         while name:
-            if (found := self._kept.get((owner, name))) is None:
+            if (found := self.find(owner, name)) is None:
                 raise ApiError(
                     404,
                     f"response {id_[:80]} is not kept here (any more): send the earlier messages in input",
@@ -64,7 +72,7 @@ class KeptResponses:
             chain.append(found)
             self._kept.move_to_end((owner, name))
             name = found.previous
-        return [item for response in reversed(chain) for item in response.items]
+        return [item for one in reversed(chain) for item in (*one.asked, *one.response["output"])]
 
     def clear(self) -> None:
         """Drop them all: a document that some of them quote may have been deleted."""

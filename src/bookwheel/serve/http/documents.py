@@ -182,10 +182,13 @@ class DocumentRoutes(Routes):
 
 
 def slice_text(request: Request, document: StoredDocument) -> TextSpanJson:
-    start, end = parse_number(request, "start", 0), parse_number(request, "end", document.length)
+    start = parse_number(request, "start", 0)
+    end = parse_number(request, "end", max(start, document.length))
+    if end < start:
+        raise ApiError(400, f"a part that begins at {start:,} ends there or later", param="end")
     if end - start > _MOST_CHARACTERS:
         raise ApiError(400, f"at most {_MOST_CHARACTERS:,} characters at a time", param="end")
-    start, end = min(start, document.length), min(max(start, end), document.length)
+    start, end = min(start, document.length), min(end, document.length)
     text = document.slice(start, end)
     return {"start": start, "end": start + len(text), "text": text}
 

@@ -6,7 +6,7 @@ SDK takes half a second, so only the document imports this module.
 
 from typing import Any, Final, Literal
 
-from openai.types import CompletionUsage, ErrorObject, Model
+from openai.types import CompletionUsage, ErrorObject, FileObject, Model
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.chat.chat_completion import Choice
 from openai.types.responses import (
@@ -72,6 +72,22 @@ class ModelListJson(BaseModel):
 
     object: Literal["list"]
     data: list[Model]
+
+
+class FileListJson(BaseModel):
+    """Documents."""
+
+    object: Literal["list"]
+    data: list[FileObject]
+    has_more: bool
+
+
+class ResponseDeletedJson(BaseModel):
+    """A response that was dropped."""
+
+    id: str
+    object: Literal["response"]
+    deleted: bool
 
 
 class OpenAIErrorJson(BaseModel):

@@ -5,23 +5,25 @@ The versions of the memory are sent as reasoning and the answer as content; the 
 
 import asyncio
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import chain
 from typing import Any, Final
 
+from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from bookwheel.errors import WindowExceeded
-from bookwheel.journal import StoredDocument
+from bookwheel.journal.shelf import ShelfOrder, ShelfQuery, ShelvedDocument
 from bookwheel.models.base import Model, unwrap
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.registry import load_spec
-from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
-from bookwheel.serve.http.requests import store_upload
+from bookwheel.serve.http.requests import parse_number, store_upload
 from bookwheel.serve.openai.attachments import store_attachments, store_pictures
 from bookwheel.serve.openai.chat_reader import ChatReader
 from bookwheel.serve.openai.chat_tasks import answer_from_words, is_chat_task, shorten_chat
@@ -51,9 +53,10 @@ _RESPONSES_NAMES: Final = {"messages": "input", "response_format": "text"}
 _ANSWERS: Final = "bookwheel.serve.openai.answers:"
 # A longer text cannot fit, so that it need not be tokenized.
 _MOST_CHARACTERS_PER_TOKEN: Final = 64
+_MOST_FILES: Final = 10_000
 # What a chat template puts around one message.
 _TOKENS_PER_MESSAGE: Final = 4
-# Clients require a creation time of models and files; nothing depends on it.
+# Clients require a creation time of models; nothing depends on it.
 _CREATED: Final = 1_700_000_000
 
 
@@ -88,19 +91,36 @@ class OpenAIRoutes:
     async def upload_file(self, request: Request) -> Response:
         """Store a document that later requests name by its id."""
         document, size = await store_upload(request, self.service.documents)
-        return JsonResponse(_file_to_json(document, size))
+        return JsonResponse(_file_to_json(await self.service.find_on_shelf(document.id, request.state.key), size))
+
+    @operation("GET", "/v1/files", "OpenAI: documents", f"{_ANSWERS}FileListJson", query={"after": str, "limit": int})
+    async def list_files(self, request: Request) -> Response:
+        """Return the documents, the newest first."""
+        key, after = request.state.key, request.query_params.get("after", "").removeprefix(FILE_PREFIX)
+        if after:
+            await self.service.find_on_shelf(after, key)
+        limit = min(parse_number(request, "limit", _MOST_FILES), _MOST_FILES)
+        query = ShelfQuery(order=ShelfOrder.ADDED, after=after)
+        files = await self.service.list_shelf(key, query, limit=limit + 1)
+        data = [_file_to_json(one, one.length) for one in files[:limit]]
+        return JsonResponse({"object": "list", "data": data, "has_more": len(files) > limit})
 
     @operation("GET", "/v1/files/{id}", "OpenAI: a document", "openai.types:FileObject")
     async def get_file(self, request: Request) -> Response:
-        document = await self.service.get_document(
-            request.path_params["id"].removeprefix(FILE_PREFIX), request.state.key
-        )
+        document = await self.service.find_on_shelf(_file_id(request), request.state.key)
         return JsonResponse(_file_to_json(document, document.length))
+
+    @operation("GET", "/v1/files/{id}/content", "OpenAI: the text of a document", str, kind="text/plain")
+    async def get_file_content(self, request: Request) -> Response:
+        """Return the whole text that is read, whatever file it was read from."""
+        document = await self.service.get_document(_file_id(request), request.state.key)
+        parts = (part.text.encode("utf-8", "replace") for part in document.parts())
+        return StreamingResponse(iterate_in_threadpool(parts), media_type="text/plain")
 
     @operation("DELETE", "/v1/files/{id}", "OpenAI: delete a document with its readings", "openai.types:FileDeleted")
     async def delete_file(self, request: Request) -> Response:
-        key, id_ = request.state.key, request.path_params["id"].removeprefix(FILE_PREFIX)
-        document = await self.service.find_on_shelf(id_, key)
+        key = request.state.key
+        document = await self.service.find_on_shelf(_file_id(request), key)
         await self.service.delete_documents([document.document], key)
         return JsonResponse({"id": f"{FILE_PREFIX}{document.document}", "object": "file", "deleted": True})
 
@@ -116,7 +136,7 @@ class OpenAIRoutes:
 
         def keep(response: Mapping[str, Any]) -> None:
             if response["store"] and response["status"] != "failed":
-                kept.keep(owner, response["id"], previous, [*list_input(shape), *response["output"]])
+                kept.keep(owner, previous, list_input(shape), response)
 
         try:
             chat, raw_body = to_chat_request(shape, kept.list_items(owner, previous))
@@ -124,6 +144,21 @@ class OpenAIRoutes:
         except ApiError as error:
             error.param = _RESPONSES_NAMES.get(error.param or "", error.param)
             raise
+
+    @operation("GET", "/v1/responses/{id}", "OpenAI: a response that is kept", f"{_ANSWERS}ResponseJson")
+    async def get_response(self, request: Request) -> Response:
+        found = self.service.responses.find(self.service.owner(request.state.key), request.path_params["id"])
+        if found is None:
+            raise not_found("response of that id (any more)")
+        return JsonResponse(found.response)
+
+    @operation("DELETE", "/v1/responses/{id}", "OpenAI: drop a response", f"{_ANSWERS}ResponseDeletedJson")
+    async def delete_response(self, request: Request) -> Response:
+        """Drop a response; its reading stays."""
+        id_ = request.path_params["id"]
+        if not self.service.responses.drop(self.service.owner(request.state.key), id_):
+            raise not_found("response of that id (any more)")
+        return JsonResponse({"id": id_, "object": "response", "deleted": True})
 
     async def list_names(self, request: Request) -> list[str]:
         """Return every model twice, as it is and under `bookwheel/`, which always reads; then the client's memories."""
@@ -246,12 +281,16 @@ def _model_to_json(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _CREATED, "owned_by": "bookwheel"}
 
 
-def _file_to_json(document: StoredDocument, size: int) -> dict[str, Any]:
+def _file_id(request: Request) -> str:
+    return str(request.path_params["id"]).removeprefix(FILE_PREFIX)
+
+
+def _file_to_json(document: ShelvedDocument, size: int) -> dict[str, Any]:
     return {
-        "id": f"{FILE_PREFIX}{document.id}",
+        "id": f"{FILE_PREFIX}{document.document}",
         "object": "file",
         "bytes": size,
-        "created_at": _CREATED,
+        "created_at": int(datetime.fromisoformat(document.kept).timestamp()),
         "filename": document.name,
         "purpose": "user_data",
         "status": "processed",

@@ -107,6 +107,7 @@ class ResponseBuilder:
     def build(self, status: str = "") -> dict[str, Any]:
         """Return the response as it is now."""
         facts = self._facts
+        notes = [*self._echo.get("notes", ()), *facts.reading.get("notes", ())]
         cut, error = _CUT.get(facts.finish or ""), facts.error if not status else None
         return {
             "id": f"resp_{self._id}",
@@ -119,6 +120,7 @@ class ResponseBuilder:
             "output": list(self._items),
             "usage": _convert_usage(facts) if facts.usage else None,
             **facts.reading,
+            **({"notes": notes} if notes else {}),
         }
 
 

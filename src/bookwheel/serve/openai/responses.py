@@ -101,7 +101,7 @@ def to_chat_request(shape: ResponsesShape, earlier: Sequence[dict[str, Any]] = (
     if not (system or asked):
         raise refuse("input is empty: give a text or messages", "input")
     text, reasoning = shape.text or {}, shape.reasoning or {}
-    chat, body = make_chat(
+    return make_chat(
         shape,
         messages=[*system, *items],
         max_tokens=shape.max_output_tokens,
@@ -112,9 +112,6 @@ def to_chat_request(shape: ResponsesShape, earlier: Sequence[dict[str, Any]] = (
         reasoning_effort=reasoning.get("effort"),
         **_convert_tools(shape),
     )
-    # As fields that only an endpoint may know, they are named in the notes.
-    chat.more.update({f"tools.{tool.get('type')}": True for tool in shape.tools or () if not _is_function(tool)})
-    return chat, body
 
 
 def _is_function(tool: Mapping[str, Any]) -> bool:
@@ -215,8 +212,10 @@ def to_response(result: ChatResult, shape: ResponsesShape, keep: Callable[[Mappi
 
 
 def _echo(shape: ResponsesShape) -> dict[str, Any]:
-    """Return what a response repeats of its request."""
+    """Return what a response repeats of its request, and a note on the tools that were left out."""
+    others = sorted({str(tool.get("type")) for tool in shape.tools or () if not _is_function(tool)})
     return {
+        **({"notes": [f"tools that this server does not run: {', '.join(others)}"]} if others else {}),
         "instructions": shape.instructions,
         "max_output_tokens": shape.max_output_tokens,
         "metadata": shape.metadata or {},

@@ -215,9 +215,7 @@ def test_a_forgotten_mail_does_not_come_back_with_its_mailbox(rowing, tmp_path) 
 
 
 def test_the_day_in_a_files_name_holds_under_another_id_too() -> None:
-    file = NewFile(
-        parts=[Part(text="The broadband is cancelled.", source="a.txt")], name="2026-06-08-broadband.txt", named="copy"
-    )
+    file = NewFile(parts=[Part(text="It is cancelled.", source="2026-06-08.txt")], name="2026-06-08.txt", named="copy")
     assert [(one.source, one.at) for one in split_file(file)] == [("copy", "2026-06-08")]
 
 

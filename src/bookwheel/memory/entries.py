@@ -105,7 +105,10 @@ def split_file(file: NewFile, at: datetime | str | None = None) -> list[DatedTex
         if not words.strip():
             continue
         source = _name(file.named, file.name, run.entry or run.find_file(file.name))
-        if (at := run.at or _find_day(source) or _find_day(file.name)) or any(part.pictures for part in run.pieces):
+        # A file of another id still has its name.
+        if (at := run.at or _find_day(file.name if source == file.named else source) or _find_day(source)) or any(
+            part.pictures for part in run.pieces
+        ):
             texts.append(DatedText(content=tuple(run.pieces), source=source, at=at or find_head_day(words)))
             continue
         for day in _list_runs(split_days(run.pieces)):

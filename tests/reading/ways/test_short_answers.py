@@ -59,6 +59,7 @@ def test_a_short_answer_is_not_of_the_sentence_beside_the_one_that_answers(quest
         ("What does a book of ten adult swims cost?", -8.0, True),
         ("What does a book of ten adult swims cost?", -5.0, False),
         ("What does a book of ten junior swims cost?", -8.0, False),
+        ("What does a book of ten adult swims cost in all?", -8.0, False),
     ],
 )
 def test_a_short_answer_is_sure_where_nothing_else_may_be_meant(question, rival, is_sure):

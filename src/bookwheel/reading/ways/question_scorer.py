@@ -61,6 +61,10 @@ _CLAUSE_NUMBER: Final = re.compile(
 # "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
 _STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
 _POWER: Final = re.compile(r"[百千万亿]+|[%％‰]")
+# Asks for a sum; what is no sum by its own words answers nothing of the kind.
+_SUM: Final = re.compile(
+    r"\b(?:in all|altogether|in total|totals?|overall|sum|combined)\b|合计|总共|一共|总计|总额|共计", re.IGNORECASE
+)
 # With the blanks behind it. Of a longer passage, each span would cost the whole.
 _LONGEST_DENIAL: Final = 12
 _OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
@@ -94,10 +98,13 @@ def choose_span(spans: Sequence[CopiedSpan], passage: str, words: QuestionWords)
 def is_sure_span(best: CopiedSpan, spans: Sequence[CopiedSpan], passage: str, words: QuestionWords) -> bool:
     """Return whether no other words of the passage may be meant, and the sentence of these is what is asked about.
 
-    "A book of ten adult swims is £46." is not, where juniors are asked about and named beside it.
+    "A book of ten adult swims is £46." is not, where juniors are asked about and named beside it; nor is the price of
+    one where it is asked what all cost.
     """
     others = [one.logprob for one in spans[:_RIVALS] if one.end <= best.start or best.end <= one.start]
     home = next(passage[start:end] for start, end in split_sentences(passage) if best.start < end)
+    if _SUM.search(words.question) and not _SUM.search(home):
+        return False
     is_alone = words.share(passage) - words.share(home) < _MOST_LEFT
     return is_alone and bool(others) and best.logprob - max(others) >= LEAD
 

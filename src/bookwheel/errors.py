@@ -290,9 +290,13 @@ class NoWeights(ModelError):
     """The local model's weights cannot be downloaded, stored or loaded."""
 
 
-def is_passing_kind(kind: str) -> bool:
-    """Return True if waiting can mend an error of this kind: a stored reading has the kind alone."""
+def find_error(kind: str) -> type[BookwheelError]:
+    """Return the error of this name: a stored reading has the name alone."""
     found = globals().get(kind)
-    if not isinstance(found, type):
-        return False
+    return found if isinstance(found, type) and issubclass(found, BookwheelError) else BookwheelError
+
+
+def is_passing_kind(kind: str) -> bool:
+    """Return True if waiting can mend an error of this kind."""
+    found = find_error(kind)
     return issubclass(found, JournalError) or (issubclass(found, ModelError) and found.most_tries == inf)

@@ -51,8 +51,13 @@ def test_a_budget_of_the_client_below_the_servers_can_be_renewed_until_that_is_u
         assert before < spent(up, id_) <= LIMIT
         chat = [{"role": "user", "content": text} for text in words]
         said = client.post("/v1/chat/completions", json={"model": "scripted", "messages": chat})
+        kept = said.json()["reading"]
+        assert said.json()["usage"]["total_tokens"] == spent(up, kept)
     assert (said.status_code, said.json()["error"]["code"]) == (400, "server_limit_reached")
     assert "resume" not in said.json()["error"]["message"]
+    # What was read can be found.
+    assert said.headers["x-bookwheel-reading"] == kept
+    assert f"/readings/{kept}" in said.json()["error"]["message"]
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ _OPENAI_CODES: Final[Mapping[type[errors.BookwheelError], str]] = {
     QuotaReached: "insufficient_quota",
 }
 # Without this header OpenAI's SDK retries, which would start the whole reading again and pay for it twice.
-_NO_RETRY: Final = {"x-should-retry": "false"}
+NO_RETRY: Final = {"x-should-retry": "false"}
 # Seconds between comments, which keep proxies from closing a silent connection.
 _KEEP_ALIVE: Final = 15
 
@@ -144,7 +144,7 @@ def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
     api_error, message = error if isinstance(error, ApiError) else None, name_settings(str(error))
     status, headers = status_of(error), dict(api_error.headers) if api_error else {}
     if isinstance(error, errors.ModelError | errors.BudgetReached):
-        headers |= _NO_RETRY
+        headers |= NO_RETRY
     if path.startswith("/v1"):
         param = api_error.param if api_error else None
         told = openai_error(message, status, code_of(error), param)

@@ -37,6 +37,7 @@ from bookwheel.serve.openai.completions import (
     make_chunks,
     make_completion,
     make_first_chunk,
+    make_refusal,
     make_reply,
 )
 from bookwheel.serve.openai.conversation import USER, ChatContents, ChatParts, find_conversation
@@ -53,7 +54,7 @@ from bookwheel.tables.questions import TableAnswer
 from bookwheel.tables.way import makes_table
 from bookwheel.text.questions import asks_for_all
 from bookwheel.text.ranking import QuestionWords
-from bookwheel.types import Answer, Reading, Step
+from bookwheel.types import Answer, Reading, Status, Step
 
 # Of a file, here or of another server; any other document is the text itself.
 _ID: Final = re.compile(rf"{FILE_PREFIX}\S+|[0-9a-f]{{64}}")
@@ -102,6 +103,9 @@ class ChatReader:
             at_end = running.remove_client if running else lambda: None
             return ChatResult(chunks=self._stream(reading, chat, notes), at_end=at_end, headers=headers)
         reading = await self._wait_for(running, request) if running else reading
+        if reading.status is not Status.ANSWERED or reading.answer is None:
+            refusal = make_refusal(reading)
+            return replace(refusal, headers={**refusal.headers, **headers})
         payload = make_completion(reading, chat, notes)
         if makes_table(reading.way):
             payload["choices"][0]["message"]["content"] += await asyncio.to_thread(

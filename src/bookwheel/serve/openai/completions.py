@@ -11,14 +11,14 @@ from typing import Any, Protocol
 from sse_starlette import ServerSentEvent
 from starlette.responses import Response
 
-from bookwheel.errors import BookwheelError, BudgetReached, ModelError
+from bookwheel.errors import BookwheelError, BudgetReached, ModelError, find_error
 from bookwheel.models.patience import format_duration
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import evidence_to_json
 from bookwheel.schema import to_plain
-from bookwheel.serve.engine.errors import ApiError, ServerLimitReached
+from bookwheel.serve.engine.errors import ApiError, QuotaReached, ServerLimitReached, name_settings
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
-from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
+from bookwheel.serve.http.answers import NO_RETRY, EventStream, JsonResponse, code_of, openai_error, status_of
 from bookwheel.serve.openai.requests import READING_KEYS, ChatShape, build_message, name_words
 from bookwheel.types import Answer, Reading, Status, Step, Usage
 from bookwheel.views.verdicts import OPTION, describe_share, list_cautions
@@ -201,8 +201,7 @@ def make_chunks(
     if isinstance(event, LiveCall):
         return []
     if event.status is not Status.ANSWERED or event.answer is None:
-        error = explain_no_answer(event)
-        return [{**openai_error(str(error), status_of(error), code_of(error)), "reading": event.id}]
+        return [dict(make_refusal(event).payload)]
     more = {"reading": event.id, **_verdict_to_json(event, chat, notes)}
     _, finish = _build_message(chat, event.answer, begun.id)
     cautions = _format_cautions(event, chat)
@@ -213,10 +212,17 @@ def make_chunks(
     return chunks
 
 
+def make_refusal(reading: Reading) -> ChatResult:
+    """Return why a reading that has ended has no answer, with its id and what it has cost."""
+    error = explain_no_answer(reading)
+    refusal = openai_error(name_settings(str(error)), status_of(error), code_of(error))
+    payload = {**refusal, "reading": reading.id, "usage": usage_to_json(reading.usage)}
+    return ChatResult(payload=payload, status=status_of(error), headers=NO_RETRY)
+
+
 def make_completion(reading: Reading, chat: ChatShape, notes: Sequence[str]) -> dict[str, Any]:
-    """Return the whole completion of a reading that has ended. Raise the reason where it has no answer."""
-    if reading.status is not Status.ANSWERED or reading.answer is None:
-        raise explain_no_answer(reading)
+    """Return the whole completion of a reading that has an answer."""
+    assert reading.answer is not None
     message, finish = _build_message(chat, reading.answer, reading.id)
     if cautions := _format_cautions(reading, chat):
         message["content"] += cautions
@@ -289,18 +295,20 @@ def _format_waiting(waiting: Waiting) -> str:
 
 def explain_no_answer(reading: Reading) -> BookwheelError:
     """Return the reason for which there is no answer, and the request that continues the reading if it can go on."""
-    advice = f" What was read is kept: POST /readings/{reading.id}/resume goes on."
+    kept = f" What was read is kept: GET /readings/{reading.id} shows it"
+    advice = f"{kept}, POST /readings/{reading.id}/resume goes on."
     # What names an option of the command line is no help here.
     error = f"{OPTION.sub('', reading.error).rstrip('. ')}."
     if reading.error_kind == ServerLimitReached.__name__:
-        return ServerLimitReached(error)
+        return ServerLimitReached(f"{error}{kept}.")
+    if reading.error_kind == QuotaReached.__name__:
+        return QuotaReached(error + advice)
     if reading.status is Status.STOPPED:
         limits = ' Its body may give another limit than the server\'s: {"plan": {"budget": {"tokens": NUMBER}}}.'
         return BudgetReached(error + advice + limits)
     if reading.status is Status.CANCELLED:
-        return ApiError(
-            409, "the reading was interrupted." + advice, kind="cancelled", headers={"x-should-retry": "false"}
-        )
+        return ApiError(409, "the reading was interrupted." + advice, kind="cancelled")
     if reading.status is Status.READING:
-        return ApiError(503, "the server is ending." + advice, kind="ending", headers={"x-should-retry": "false"})
-    return ModelError(error + advice)
+        return ApiError(503, "the server is ending." + advice, kind="ending")
+    kind = find_error(reading.error_kind)
+    return (kind if issubclass(kind, ModelError) else ModelError)(error + advice)

@@ -22,7 +22,7 @@ TEXT = "Gulls circle over the pier. " * 40 + "The harbour master is Ada Quill."
 
 def run_batch(folder: Path, questions: list[str], way: str) -> tuple[BatchRun, int]:
     (folder / "book.txt").write_text(TEXT)
-    rows = make_rows([{"source": "book.txt"}], questions, folder, "table")
+    rows = make_rows([{"source": "book.txt", "answer": "old", "id": 7}], questions, folder, "table")
     model = ScriptedModel(keyword_reader)
     with Journal(folder / "journal.sqlite") as journal:
         settings = BatchSettings(plan=PLAN, address=ModelAddress(model="scripted"), request=WayRequest(way=way))
@@ -41,6 +41,9 @@ def test_a_way_that_the_model_cannot_read_by_is_refused_before_a_call(tmp_path: 
     outcome = work.find_outcome(work.rows[0])
     assert (outcome.status, calls) == ("failed", 0)
     assert "log-prob" in outcome.error
+    # A column of the table that is called as one of the output stays.
+    (line,) = work.build_table()
+    assert (line["answer (given)"], line["answer"], line["id"]) == ("old", "", 7)
 
 
 @pytest.mark.parametrize("place", [0, 1])

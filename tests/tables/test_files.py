@@ -112,6 +112,15 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
             read_table(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("none/folder", "does not exist"), ("twice.csv", "names 'source' twice")]
+)
+def test_what_is_wrong_with_a_table_is_said(tmp_path, name, message):
+    (tmp_path / "twice.csv").write_text("source,question,source\na.txt,Who?,b.txt\n")
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path / name)
+
+
 def test_the_old_table_stays_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "t.jsonl"
     write_table(path, [{"a": 1}])

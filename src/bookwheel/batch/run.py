@@ -169,7 +169,13 @@ class BatchRun:
         self.watch(row, outcome)
 
     def build_table(self) -> list[dict[str, Any]]:
-        return [{**row.given, **asdict(self.find_outcome(row))} for row in self.rows]
+        """Return the table's rows with what came of each; a column of its own by such a name is "NAME (given)"."""
+        table = []
+        for row in self.rows:
+            found = asdict(self.find_outcome(row))
+            given = {f"{name} (given)" if name in found else name: value for name, value in row.given.items()}
+            table.append({**given, **found})
+        return table
 
     def _reader(self, model: Model, patience: Patience | None = None, **more: Any) -> GroupReader:
         session = Session(

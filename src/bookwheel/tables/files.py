@@ -51,6 +51,8 @@ def check_target(path: Path) -> str:
 
 
 def read_table(path: Path) -> list[Row]:
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
     kind = check_format(path)
     try:
         rows = _READERS[kind](path)
@@ -94,7 +96,11 @@ def replace_whole(path: Path) -> Iterator[Path]:
 
 
 def _read_csv(path: Path) -> list[Row]:
-    rows = [dict(row) for row in csv.DictReader(StringIO(read_text(path), newline=""))]
+    reader = csv.DictReader(StringIO(read_text(path), newline=""))
+    names = [name for name in reader.fieldnames or () if name]
+    if doubled := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"{path} cannot be read: its header names {doubled!r} twice")
+    rows = [dict(row) for row in reader]
     for number, row in enumerate(rows, start=1):
         # A question with a comma and no quotes would lose its end.
         if None in row:

@@ -38,3 +38,12 @@ def test_a_judge_is_told_of_which_field_a_value_is(tmp_path):
     ended, asked = read(tmp_path, text, "Who does what?", '{"keeper": "Ada Quill", "deputy": "Bo Fell"}')
     fields = ['"keeper": "Ada Quill"', '"deputy": "Bo Fell"']
     assert [claim.text for claim in ended.claims] == fields == list(dict.fromkeys(asked))
+
+
+def test_a_sum_that_stands_nowhere_is_not_green_whoever_worked_it_out(tmp_path):
+    text = "On 3 June 120 pounds came in. On 9 June 85 pounds came in. On 20 June 95 pounds came in."
+    question = "How much came in in June?"
+    worked, _ = read(tmp_path, text, question, "In all 205 pounds came in in June.")
+    told, _ = read(tmp_path, text, question, "On 9 June 85 pounds came in, and on 3 June 120.")
+    assert (worked.sign, worked.claims[0].missing) == (Sign.AMBER, ("205",))
+    assert told.sign is Sign.GREEN

@@ -298,8 +298,14 @@ def write_claims(
 ) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
     """Return the evidence and the claims; a sentence without a judgment is unchecked."""
     evidence = EvidenceList(steps, parts)
-    claims = tuple(_write_claim(finding, judgment, evidence) for finding, judgment in judged)
+    claims = tuple(_doubt_computed(_write_claim(finding, judgment, evidence)) for finding, judgment in judged)
     return tuple(evidence.pieces), claims
+
+
+def _doubt_computed(claim: Claim) -> Claim:
+    """Return a claim as doubtful whose figure stands nowhere: who worked it out may have left something out."""
+    is_computed = claim.verdict is Verdict.SUPPORTED and any(parse(word).numbers for word in claim.missing)
+    return replace(claim, answers=Fit.DOUBTFUL) if is_computed and claim.answers is Fit.YES else claim
 
 
 def _write_claim(finding: Finding, judgment: Judgment | None, evidence: EvidenceList) -> Claim:

@@ -6,8 +6,10 @@ from bookwheel.models.copying import CopiedSpan
 from bookwheel.reading.ways.question_scorer import (
     choose_answer,
     choose_span,
+    find_deciding,
     find_figure_end,
-    find_polarity,
+    is_change,
+    is_conditional,
     is_denied,
     is_label,
     is_sure_span,
@@ -25,16 +27,38 @@ def test_all_but_how_and_why_are_answered_with_the_passage(question):
 
 
 @pytest.mark.parametrize(
-    ("question", "is_so"),
+    ("question", "deciding"),
     [
-        ("May I keep a dog?", False),
-        ("Is a cat permitted?", True),
-        ("Are bees welcome here?", None),
+        ("May I keep a dog?", "No dog shall be kept in the flat."),
+        ("Is a cat permitted?", "A cat is permitted."),
+        ("Are bees welcome here?", ""),
     ],
 )
-def test_yes_or_no_is_told_by_a_denial_in_the_sentence_with_the_questions_words(question, is_so):
+def test_yes_or_no_is_told_by_the_sentence_with_the_questions_words(question, deciding):
     passages = ["5. Animals … No dog shall be kept in the flat. A cat is permitted."]
-    assert find_polarity(passages, QuestionWords(question)) is is_so
+    assert find_deciding(passages, QuestionWords(question)).strip() == deciding
+
+
+def test_yes_under_a_condition_that_nobody_asked_about_is_not_sure():
+    words = "From October we play on Thursdays, if the hall agrees."
+    assert is_conditional(words, "Do we play on Thursdays?")
+    assert not is_conditional(words, "Do we play on Thursdays if the hall agrees?")
+    assert not is_conditional("From October we play on Thursdays.", "Do we play on Thursdays?")
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "is_so"),
+    [
+        ("What is the yearly rent?", "From Michaelmas the yearly sum is increased by £6,000.", True),
+        ("By how much is the rent increased?", "From Michaelmas the yearly sum is increased by £6,000.", False),
+        ("How large is the grant?", "It is cut by £6,000.", True),
+        ("How large is the grant?", "It is cut to £6,000.", False),
+        ("How much is paid?", "The rent is paid by £6,000 at Michaelmas.", False),
+        ("房租是多少?", "房租上涨了6,000元。", True),
+    ],
+)
+def test_by_how_much_something_changed_is_not_what_it_is(question, passage, is_so):
+    assert is_change(question, passage, min(passage.find(sign) for sign in ("£6", "6,") if sign in passage)) is is_so
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,9 @@ _SUM: Final = re.compile(
 )
 # With the blanks behind it. Of a longer passage, each span would cost the whole.
 _LONGEST_DENIAL: Final = 12
+# Behind a word of more or less, before a figure; and the characters before one in which both may stand.
+_BY: Final = re.compile(r"\bby(?:\s+(?:about|some|a|another|further))*\s+[£$€¥]?\Z|了\s*\Z", re.IGNORECASE)
+_LONGEST_CHANGE: Final = 60
 _OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
 
 
@@ -109,12 +112,22 @@ def is_sure_span(best: CopiedSpan, spans: Sequence[CopiedSpan], passage: str, wo
     return is_alone and bool(others) and best.logprob - max(others) >= LEAD
 
 
-def find_polarity(passages: Sequence[str], words: QuestionWords) -> bool | None:
-    """Return whether passages answer yes; None where no sentence of theirs has enough of the question's words."""
+def find_deciding(passages: Sequence[str], words: QuestionWords) -> str:
+    """Return the sentence of some passages that says yes or no; empty where none has enough of the question's words."""
     bodies = [passage.rpartition(GAP)[2] for passage in passages]
     sentences = [body[start:end] for body in bodies for start, end in split_sentences(body)]
     best = max(sentences, key=words.share, default="")
-    return None if words.share(best) < _LEAST else not parse(best).marks[NOT]
+    return best if words.share(best) >= _LEAST else ""
+
+
+def is_conditional(sentence: str, question: str) -> bool:
+    """Return whether a sentence says yes or no under a condition that the question does not name: "if all agree"."""
+    return _adds_mark(sentence, question, ("if", "unless"))
+
+
+def _adds_mark(text: str, question: str, marks: Sequence[str]) -> bool:
+    asked, said = parse(question).marks, parse(text).marks
+    return any(said[mark] and not asked[mark] for mark in marks)
 
 
 def find_figure_end(passage: str, end: int) -> int:
@@ -138,6 +151,12 @@ def is_denied(question: str, passage: str, start: int) -> bool:
     near = find_denials(passage, max(0, start - _LONGEST_DENIAL), start + _LONGEST_DENIAL)
     ends = [found.end() for found in near if found.end() <= start]
     return bool(ends) and not passage[ends[-1] : start].strip() and not parse(question).marks[NOT]
+
+
+def is_change(question: str, passage: str, start: int) -> bool:
+    """Tell if what begins here is by how much something changed, and not what it is then: "is cut by £12"."""
+    before = passage[max(0, start - _LONGEST_CHANGE) : start]
+    return bool(_BY.search(before)) and _adds_mark(before, question, ("up", "down"))
 
 
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
@@ -247,12 +266,13 @@ class QuestionScorer:
         whole, style = f"{passage} {second}" if second else passage, find_style(self.question)
         unsure = f"{passage}\n{second}" if second else passage.rpartition(GAP)[2]
         if style is Style.POLAR:
-            is_so = find_polarity((passage, second), self.words)
-            is_so = await self._judge_polarity(whole) if is_so is None else is_so
+            deciding = find_deciding((passage, second), self.words)
+            is_so = not parse(deciding).marks[NOT] if deciding else await self._judge_polarity(whole)
             word = "" if is_so is None else self.prompts.options[not is_so]
             if not word or (is_so and leaves_open(self.question, whole)):
                 return ShortAnswer(unsure, is_sure=False)
-            return ShortAnswer(f"{word}{'.' if word.isascii() else '。'}")
+            is_sure = not is_conditional(deciding, self.question)
+            return ShortAnswer(f"{word}{'.' if word.isascii() else '。'}", is_sure=is_sure)
         copies = Copies()
         if style is Style.SPAN and "short" in self.prompts.turns:
             asked = self.prompts.turn("short", question=self.question, section=whole)
@@ -269,6 +289,7 @@ class QuestionScorer:
             and can_answer(self.question, whole[one.start : one.end])
             and not is_label(self.question, whole, one.start, one.end)
             and not is_denied(self.question, whole, one.start)
+            and not is_change(self.question, whole, one.start)
             and (not self.two or find_stems(whole[one.start : one.end]) & named)
         ]
         best = choose_span(fit, whole, self.words)

@@ -53,6 +53,15 @@ def test_without_a_named_model_none_is_asked(run, book: Path) -> None:
     assert run("models", "--json").json["offers"] is None
 
 
+def test_a_journal_of_which_nothing_is_left_is_not_said_to_be_mended_by_the_same_command(run, tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    path.write_bytes(b"no database " * 2000)
+    found = run("doctor", "--repair", "--journal", str(path), "--json").json["findings"]
+    (told,) = (one["says"] for one in found if one["health"] == "wrong")
+    assert "move it away" in told
+    assert "--repair" not in told
+
+
 def test_a_damaged_journal_is_named_and_repaired(run, tmp_path: Path) -> None:
     path = tmp_path / "damaged.sqlite"
     with Journal(path) as journal:

@@ -72,11 +72,10 @@ async def doctor(
 
     """
     checks = {
-        **({"repair": lambda: _repair_journal(output)} if repair else {}),
         "machine": _check_machine,
         "extras": _check_extras,
         "weights": _check_weights,
-        "journal": lambda: _check_journal(output),
+        "journal": lambda: _check_journal(output, repair=repair),
         "settings": _check_settings,
     }
     results = [result for subject, check in checks.items() for result in _run(subject, check)]
@@ -126,7 +125,9 @@ def _check_weights() -> Iterator[CheckResult]:
         yield CheckResult("weights", str(path))
 
 
-def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
+def _check_journal(output: OutputOptions, *, repair: bool) -> Iterator[CheckResult]:
+    if repair:  # Where nothing can be, that says what to do, and a check would advise to repair.
+        yield from _repair_journal(output)
     path, journal = output.path, output.find_journal()
     if journal is None:
         yield CheckResult("journal", f"{path}, not begun yet")

@@ -122,6 +122,24 @@ def test_a_value_is_asked_for_or_the_row_that_has_it(question, answer):
     assert found.text == answer
 
 
+PLOTS = "| Plot | Tenant | Size (m²) |"
+OF_PLOTS = ["| 1 | Oyelaran | 250 |", "| 2 | Kohl | 125 |", "| 3 | Jensen | 500 |", "| 4 | Aziz | 240 |"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which is the largest plot?", "3"),
+        ("Who has the largest plot?", "Jensen"),
+        ("Which is the smallest plot?", "2"),
+        ("Who has the highest plot?", None),
+    ],
+)
+def test_the_number_of_a_row_is_no_measure(question, answer):
+    found = compare_rows(question, PLOTS, OF_PLOTS)
+    assert (found and found.text) == answer
+
+
 def test_a_comparison_of_two_shows_both_and_of_all_the_one_that_won():
     two = compare_rows("Which takes longer, Cotton or Duvets?", DRYER, PROGRAMMES)
     one = compare_rows("Which programme has the shortest time?", DRYER, PROGRAMMES)

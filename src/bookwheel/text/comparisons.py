@@ -47,7 +47,9 @@ _SERIAL: Final = re.compile(r"[A-Za-z]+[-–]\d+|[A-Za-z]*\d{3,}")
 """F-1003 is nobody's name, while Q5 may be."""
 _CODE: Final = re.compile(r"[A-Za-z]+[-–/]?\d+(?:[-–/]\d+)*")
 _SUBJECT: Final = re.compile(r"\bwhich (\w+)|哪(?:些|几[个种家款]?)([^\W\d_]{1,3})", re.IGNORECASE)
-_NOUN: Final = re.compile(r"\b(?:which|what) (\w+)", re.IGNORECASE)
+_NOUN: Final = re.compile(
+    r"\b(?:which (?:(?:is|was|are|were) the (?:\w+est|(?:most|least) \w+) )?|what )(\w+)", re.IGNORECASE
+)
 _LEAST_ROWS: Final = 2
 _DISTINCT: Final = 0.8
 """Share of a column's cells that differ, where it tells the rows apart; two chairs may have one name."""
@@ -245,11 +247,20 @@ def _find_named(question: str, names: Sequence[str]) -> list[int]:
 
 
 def list_measured(rows: Sequence[Sequence[str]], key: int, *, ends: bool = False) -> list[int]:
-    """Return the columns beside the key in which something can be compared."""
+    """Return the columns beside the key in which something can be compared; the number of a row says nothing of it."""
     return [
         at
         for at in range(len(rows[0]))
         if at != key
+        and not _are_numbers([row[at] for row in rows])
         and any(measure(row[at], ends=ends) is not None for row in rows)
         and len(list_units(row[at] for row in rows)) <= 1
     ]
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Tell if cells number their rows: each is one more than the one above, and none is a year."""
+    numbers = [int(cell) if cell.isdecimal() else None for cell in cells]
+    first = numbers[0]
+    is_counted = first is not None and numbers == [*range(first, first + len(cells))]
+    return is_counted and len(cells) > _LEAST_ROWS and first not in YEARS

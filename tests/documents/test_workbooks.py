@@ -9,7 +9,7 @@ import xlsxwriter
 from conversion import convert
 from test_leaves import lose
 
-from bookwheel.documents.readers import workbooks
+from bookwheel.documents.readers import cell_formats, workbooks
 
 
 def change(path, part, *pairs, **more):
@@ -131,3 +131,63 @@ def test_a_tag_of_any_length_is_walked_once(attribute):
 def test_an_empty_cell_and_a_formula_with_its_value_are_no_formulas_without(tmp_path):
     path = workbook(tmp_path / "a.xlsx", lambda book: book.add_worksheet("S").write_formula(0, 0, "=1+1", value=2))
     assert convert(path)[1] == ()
+
+
+SHOWN = {
+    "0%": ["60%", "-123457%"],
+    "0.0%": ["60.0%", "-123456.7%"],
+    "#,##0.00": ["0.60", "-1,234.57"],
+    "#,##0;(#,##0)": ["1", "(1,235)"],
+    "#,##0;[Red]#,##0": ["1", "-1,235"],
+    '_-* #,##0.00\\ "€"_-;-* #,##0.00\\ "€"_-;_-* "-"??\\ "€"_-;_-@_-': ["0.60 €", "-1,234.57 €"],
+    "[$CHF-807] 0.00": ["CHF 0.60", "-CHF 1234.57"],
+    "$0.0": ["$0.6", "-$1234.6"],
+    "0.00E+00": ["6.00E-01", "-1.23E+03"],
+    "# ?/?": ["3/5", "-1234 4/7"],
+    "0.0##": ["0.6", "-1234.567"],
+    '0.00,"k"': ["0.00k", "-1.23k"],
+    # Not so simple, or nothing that a person sees: all digits.
+    "000-00-0000": ["0.6", "-1234.567"],
+    "[>=1000]0.0;0": ["0.6", "-1234.567"],
+    ";;;": ["0.6", "-1234.567"],
+    "0/0": ["0.6", "-1234.567"],
+}
+
+
+def write_shown(book):
+    sheet = book.add_worksheet("S")
+    for at, code in enumerate(SHOWN):
+        form = book.add_format({"num_format": code})
+        sheet.write_row(at, 0, [f"row {at}"])
+        sheet.write_number(at, 1, 0.6, form)
+        sheet.write_formula(at, 2, "=-1234.567", form, -1234.567)
+
+
+def test_numbers_are_what_a_person_sees_in_their_cells(tmp_path):
+    parts, notes = convert(workbook(tmp_path / "a.xlsx", write_shown))
+    rows = [line.strip("| ").split(" | ") for line in parts[0].text.splitlines() if "| row" in line]
+    assert dict(zip(SHOWN, (row[1:] for row in rows), strict=True)) == SHOWN
+    assert "numbers shown rounded, as their cells show them (--everything keeps all digits): a.xlsx#S (13)" in notes
+
+
+def test_all_digits_of_a_workbook_are_kept_on_wish(tmp_path):
+    parts, notes = convert(workbook(tmp_path / "a.xlsx", write_shown), everything=True)
+    assert "| row 0 | 60% | -123456.7% |" in parts[0].text
+    assert "| row 5 | 0.60 € | -1234.567 € |" in parts[0].text
+    assert not [note for note in notes if "rounded" in note]
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "shown"),
+    [
+        ("0.00", 1.005, "1.01"),
+        ("0%", 0.285, "29%"),
+        ("0.0%", 0.07, "7.0%"),
+        ("0", -0.3, "0"),
+        ("#,##0", 1e14, "100,000,000,000,000"),
+        ("# ?/8", 2.99, "3"),
+        ("# ??/16", 1.25, "1 4/16"),
+    ],
+)
+def test_a_number_is_rounded_as_it_is_written(code, value, shown):
+    assert cell_formats.compile_format(code)(value)[0] == shown

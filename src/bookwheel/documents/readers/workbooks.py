@@ -11,6 +11,7 @@ import html
 import posixpath
 import re
 import zipfile
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial, reduce
 from pathlib import PurePath
@@ -18,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from bookwheel.documents.damage import explain_damage, import_extra, name_unread, open_package, skip_damage
 from bookwheel.documents.formats import Format, look_at
+from bookwheel.documents.readers.cell_formats import Show, read_formats
 from bookwheel.documents.readers.grid import Span, format_rows
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
@@ -35,6 +37,7 @@ _KNOWN_IN_WORKBOOKS: Final = re.compile(
 _COMMENTS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:comments/|threadedComments/)?(?:threadedC|c)omment[^/]*\.xml")
 _SHEETS_IN_WORKBOOKS: Final = re.compile(r"xl/(?:worksheets|chartsheets)/[^/]*\.xml")
 _BOOK: Final = "xl/workbook.xml"
+_STYLES: Final = "xl/styles.xml"
 _RELATIONS: Final = "xl/_rels/workbook.xml.rels"
 # Possessive: a tag or a run of blanks is walked once. A result that is an empty text is a saved one (t="str").
 _UNSAVED_FORMULA: Final = re.compile(
@@ -42,6 +45,9 @@ _UNSAVED_FORMULA: Final = re.compile(
 )
 _EMPTY_TEXT: Final = re.compile(rb"\bt=[\"']str[\"']")
 _CELL_PLACE: Final = re.compile(rb"\br=[\"']([A-Z]{1,3})(\d{1,7})")
+_STYLED_CELL: Final = re.compile(rb"<c\b(?=[^<>]*?\bs=[\"'](\d{1,6})[\"'])[^<>]*?\br=[\"']([A-Z]{1,3})(\d{1,7})[\"']")
+# Of more digits a spreadsheet keeps none.
+_MOST: Final = 1e15
 # Rows and columns beyond the last value in which formulas are looked for.
 _BEYOND: Final = 100
 _HIDDEN: Final = re.compile(rb"\b(?:hidden=[\"'](?:1|true)|visibility=[\"'](?:collapse|filter))")
@@ -68,7 +74,7 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             raise SourceError(f"{source.name} needs a password: save it without one") from error
         widths: dict[str, int] = {}
         is_package = look_at(source) is Format.ZIP
-        markup = {one.name: one for one in _read_markup(source, warnings)} if is_package else {}
+        formats, markup = _read_markup(source, warnings) if is_package else ({}, {})
         for sheet in workbook.sheets_metadata:
             name = to_printable(sheet.name)
             place = f"{source.name}#{name}"
@@ -81,7 +87,14 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             with skip_damage(warnings, "sheets", place):
                 cells = workbook.get_sheet_by_name(sheet.name)
                 widths[name] = cells.end[1] + 1 if cells.end else 0
-                rows: Iterable[list[str]] = ([_to_text(value) for value in row] for row in cells.to_python())
+                values = cells.to_python()
+                if name in markup and (
+                    cut := _show_numbers(values, cells.start or (0, 0), markup[name].styles, formats)
+                ):
+                    warnings.add(
+                        "numbers shown rounded, as their cells show them (--everything keeps all digits)", place, cut
+                    )
+                rows: Iterable[list[str]] = ([_to_text(value) for value in row] for row in values)
                 if name in markup and (unsaved := markup[name].formulas):
                     rows = _show_formulas([*rows], cells.start or (0, 0), unsaved)
                 guess = partial(warnings.add, where=place)
@@ -195,12 +208,19 @@ class _SheetMarkup(NamedTuple):
     """Those without a saved value, by row and column."""
     hidden: _Hidden
     margins: list[str]
+    styles: array[int]
+    """The row, column and style of each cell in turn whose style has a format of numbers."""
 
 
-def _read_markup(source: SourceFile, warnings: SourceWarnings) -> Iterator[_SheetMarkup]:
-    """Yield what the markup of each sheet says, which is unpacked once for it."""
+def _read_markup(source: SourceFile, warnings: SourceWarnings) -> tuple[dict[int, Show], dict[str, _SheetMarkup]]:
+    """Return the formats of styles, and by its name what the markup of each sheet says, which is unpacked once."""
+    formats: dict[int, Show] = {}
+    markup: dict[str, _SheetMarkup] = {}
     with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
         names = _name_sheets(archive, source.name, warnings)
+        if _STYLES in archive.NameToInfo:
+            with skip_damage(warnings, "formats of numbers", source.name):
+                formats = read_formats(parse_xml(archive.read(_STYLES)), keeps_digits=source.everything)
         for path in filter(_SHEETS_IN_WORKBOOKS.fullmatch, archive.namelist()):
             name = names.get(path) or to_printable(PurePath(path).name)
             with skip_damage(warnings, "formulas and margins", f"{source.name}#{name}"):
@@ -215,7 +235,34 @@ def _read_markup(source: SourceFile, warnings: SourceWarnings) -> Iterator[_Shee
                     if text and (at := _CELL_PLACE.search(cell))  # a formula of many cells has its text in the first
                 }
                 margins = [_MARGIN_CODE.sub(" ", _decode(found)).strip() for found in _SHEET_MARGIN.findall(sheet)]
-                yield _SheetMarkup(name, formulas, _find_hidden(sheet), margins)
+                markup[name] = _SheetMarkup(name, formulas, _find_hidden(sheet), margins, _find_styles(sheet, formats))
+    return formats, markup
+
+
+def _find_styles(sheet: bytes, formats: Mapping[int, Show]) -> array[int]:
+    found = array("l")
+    wanted = {b"%d" % style: style for style in formats}
+    columns: dict[bytes, int] = {}
+    for style, letters, row in _STYLED_CELL.findall(sheet) if formats else ():
+        if style in wanted:
+            column = columns[letters] if letters in columns else columns.setdefault(letters, _count_letters(letters))
+            found.extend((int(row) - 1, column, wanted[style]))
+    return found
+
+
+def _show_numbers(
+    values: list[list[Any]], start: tuple[int, int], styles: array[int], formats: Mapping[int, Show]
+) -> int:
+    """Write the numbers of cells as they are shown. Return how many have more digits than that."""
+    cut = 0
+    for row, column, style in zip(styles[::3], styles[1::3], styles[2::3], strict=True):
+        at, along = row - start[0], column - start[1]
+        is_inside = 0 <= at < len(values) and 0 <= along < len(values[at])
+        value = values[at][along] if is_inside else None
+        if isinstance(value, float) and abs(value) < _MOST:
+            values[at][along], is_cut = formats[style](value)
+            cut += is_cut
+    return cut
 
 
 def _decode(text: bytes) -> str:
@@ -259,7 +306,7 @@ def _to_text(value: Any) -> str:
     """Return a cell as a spreadsheet shows it, in the plainest format."""
     if isinstance(value, float):
         # 15 digits are what a spreadsheet keeps; the rest is noise of binary fractions.
-        return f"{value:.15g}" if abs(value) < 1e15 else str(value)  # noqa: PLR2004
+        return f"{value:.15g}" if abs(value) < _MOST else str(value)
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, dt.timedelta):

@@ -94,6 +94,13 @@ def test_a_column_that_one_table_names_is_guessed_in_no_other_one() -> None:
     assert not any("16" in row or "injury" in row for row in find(text, "every member: surname, fee, discount"))
 
 
+def test_what_is_struck_out_is_no_row_and_no_value() -> None:
+    tools = "| Tool | Pieces |\n|---|---|\n| Spade | 9 |\n| Barrow | ~~3~~ 5 |\n| ~~Axe~~ | ~~1~~ |\n"
+    assert find(tools, "every tool: tool, pieces") == [("Spade", "9"), ("Barrow", "5")]
+    text = "~~The mower may be borrowed on Sundays.~~ The mower was stolen on 3 March 2026.\n"
+    assert not any("Sundays" in (cell or "") for row in find(text, "every mower: what, date") for cell in row)
+
+
 MINUTES = (
     "# Meeting in May\n\n## Actions\n\n| No. | Action | Owner | Due |\n|---|---|---|---|\n"
     "| 1 | Order the survey | Joel Abara | 31 May 2025 |\n| 2 | Call the fire officer | Sunil Rao | 7 June 2025 |\n\n"

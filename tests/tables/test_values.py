@@ -25,6 +25,32 @@ def test_a_reduction_is_a_negative_number_of_what_the_text_says() -> None:
     assert not other.is_proven
 
 
+@pytest.mark.parametrize(
+    ("quote", "value", "is_proven"),
+    [
+        ("| insurance | -312,40 |", "312,40", False),
+        ("| insurance | -312,40 |", "-312,40", True),
+        ("| water | -1.204,55 |", "1204.55", False),
+        ("| 2019-2021 | rain |", "2021", True),
+        ("- 5 crowns to Ada", "5 crowns", True),
+        ("from -3 to 3 degrees", "3", True),
+        ("~~Ada pays 5 crowns.~~ Bo pays 6.", "6", True),
+        ("~~Ada pays 5 crowns.~~ Bo pays 6.", "5", False),
+        ("~~Ada pays 5 crowns.~~", "Ada", False),
+        ("| Barrow | ~~3~~ 5 | good |", "~~3~~ 5", True),
+    ],
+)
+def test_a_number_without_its_minus_and_struck_words_prove_nothing(quote: str, value: str, *, is_proven: bool) -> None:
+    row = WrittenRow(cells=(value,), quote=quote)
+    assert place_rows(SectionRows(rows=(row,)), f"Some text.\n{quote}\nMore.", "")[0].is_proven is is_proven
+
+
+def test_a_quote_may_leave_out_what_is_struck() -> None:
+    section = "| Barrow | ~~3~~ 5 | good |"
+    (placed,) = place_rows(SectionRows(rows=(WrittenRow(cells=("5",), quote="| Barrow | 5 | good |"),)), section, "")
+    assert placed.is_proven
+
+
 def test_a_model_is_told_what_to_mend_in_the_language_of_its_prompt() -> None:
     columns = TableRequest.parse("每一笔：谁，金额").columns
     row = WrittenRow(cells=("王芳", "999元"), quote="王芳付了136元")

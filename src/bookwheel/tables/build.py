@@ -196,7 +196,7 @@ def apply_edits(table: Table, edits: Mapping[str, tuple[str | None, ...] | None]
 
 
 _LEAST_KEPT: Final = 5_000
-_VERSION: Final = 6
+_VERSION: Final = 7
 """Raised when the same replies make other rows: what was kept before is then made anew."""
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 from bookwheel.errors import InputError
 from bookwheel.text import lexicon
 from bookwheel.text.numbers import find_dates, read_amount, unify_numbers
-from bookwheel.verdict.parsing import STRUCK
+from bookwheel.verdict.parsing import blank_struck
 
 QUOTE: Final = "quote"
 """The key of a row under which a model writes the words that the row rests on."""
@@ -85,7 +85,7 @@ def _fold(kind: Kind, value: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _normalize(kind: Kind, value: str) -> str | float | None:
-    value = STRUCK.sub("", value)
+    value = blank_struck(value)
     if kind is Kind.DATE:
         return next(iter(find_dates(value)), None)
     return None if value.lstrip().startswith(_BOUNDS) else read_amount(value)

@@ -36,6 +36,7 @@ from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
 from bookwheel.types import Chunk, Conversation, Document, Memory, Reply, Step
+from bookwheel.verdict.parsing import blank_struck
 
 _PIECE: Final = 1 << 18
 """Characters whose structure is looked at together."""
@@ -104,7 +105,7 @@ def list_units(document: Document, words: QuestionWords | None = None) -> Iterat
 
 
 def list_pieces(document: Document) -> Iterator[tuple[int, str]]:
-    """Yield the document in pieces that end with a line, each with its place and without the marks of its pictures."""
+    """Yield the document in pieces that end with a line, each with its place, without marks and what is struck out."""
     start, held = 0, ""
     for part in document.parts():
         held += part.text
@@ -117,8 +118,8 @@ def list_pieces(document: Document) -> Iterator[tuple[int, str]]:
 
 
 def _blank_marks(piece: str) -> str:
-    """Return a text as long without the marks of its pictures: their page is no value of the words around them."""
-    return MARK.sub(lambda found: "\n" * len(found[0]) if LABEL.search(found[1]) else found[0], piece)
+    """Return a text as long without what is struck out, and the marks of pictures, whose page is no value."""
+    return MARK.sub(lambda found: "\n" * len(found[0]) if LABEL.search(found[1]) else found[0], blank_struck(piece))
 
 
 _NEAR: Final = 0.6

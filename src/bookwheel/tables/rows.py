@@ -3,8 +3,8 @@
     {"rows": [{"who": "Ada Quill", "amount": "12 crowns", "quote": "Ada Quill pays 12 crowns"}], "memory": "…"}
 
 A row is proven where its quote stands in the section, word for word, and the numbers and names of its values stand in
-the section or in the memory. A document can hold words that pose as a row of ours; they prove none. The reply of a step
-is all that is kept: the rows of a table are found in it again.
+the section or in the memory. What is struck out proves none, and neither do words that pose as a row of ours. The reply
+of a step is all that is kept: the rows of a table are found in it again.
 
 What only a picture shows has the picture's mark as its quote. Such a row is seen: the model was shown that picture,
 and no words bear the row out.
@@ -25,7 +25,8 @@ from bookwheel.reading.json_replies import list_values
 from bookwheel.tables.columns import QUOTE, Column
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.normalization import words_with_articles
-from bookwheel.text.numbers import find_dates, list_amounts, list_days, read_amount
+from bookwheel.text.numbers import find_dates, list_amounts, list_days, list_signed, read_amount
+from bookwheel.verdict.parsing import blank_struck
 
 _MOST_ROWS: Final = 2000
 _MOST_CHARACTERS: Final = 4000
@@ -267,21 +268,27 @@ def _to_text(value: Any) -> str | None:
 
 def place_rows(said: SectionRows, section: str, memory: str) -> list[PlacedRow]:
     """Return where the quotes of rows stand in their section."""
-    section = _POSING.sub(lambda found: " " * len(found[0]), section)
+    section = blank_struck(_POSING.sub(lambda found: " " * len(found[0]), section))
     place = _Section(section, memory)
     placed = []
     for row in said.rows:
         labels = [split_label(found[1])[0] for found in MARK.finditer(row.quote)]
-        label = next((one for one in labels if one in said.seen), "")
-        span = place.find_quote(row.quote)
+        label, quote = next((one for one in labels if one in said.seen), ""), blank_struck(row.quote)
+        span = place.find_quote(quote)
         if labels and not any(map(str.isalnum, MARK.sub("", row.quote))) and LABEL.search(labels[0]):
             # A mark is no words that bear anything out.
             start = section.find(f"[{labels[0]}]") if label else -1
             span = (start, start + len(labels[0]) + 2) if start >= 0 else None
-        absent = tuple(place.find_missing(value) if value else () for value in row.cells)
+        absent = tuple(place.find_missing(blank_struck(value or "").strip(), quote) for value in row.cells)
         is_seen = bool(label) and (span is None or any(absent) or not MARK.sub("", row.quote).strip())
         placed.append(PlacedRow(row=row, span=span, absent=absent, is_seen=is_seen))
     return placed
+
+
+def _lacks_sign(value: str, quote: str) -> bool:
+    """Tell if a value is one of the quote's numbers without its minus; a dash with a blank behind it is none."""
+    amount, amounts = read_amount(value) or 0.0, list_signed(re.sub(r"[-−]\s", " ", quote))
+    return amount > 0 and -amount in amounts and amount not in amounts
 
 
 class _Section:
@@ -330,12 +337,14 @@ class _Section:
         run = self._passage.find_longest_run(words) if words else None
         return run[1] if run and run[0] == len(words) else None
 
-    def find_missing(self, value: str) -> tuple[str, ...]:
+    def find_missing(self, value: str, quote: str) -> tuple[str, ...]:
         """Return the numbers and names of a value that stand in neither, whichever way they are written."""
-        if _find_whole(value, self._known) >= 0:
+        if _lacks_sign(value, quote):
+            return (value,)
+        if not value or _find_whole(value, self._known) >= 0:
             return ()
-        missing = find_missing_words(parse_words(value), self._keys)
-        missing = tuple(word for word in missing if not set(words_with_articles(word)) <= self._words)
+        strange = find_missing_words(parse_words(value), self._keys)
+        missing = tuple(word for word in strange if not set(words_with_articles(word)) <= self._words)
         digits = tuple(word.text for word in parse_words(value) if any(map(str.isdigit, word.text)))
         if not missing and not digits:
             return ()

@@ -27,7 +27,7 @@ from bookwheel.tables.sql import list_sort_keys, query_records
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Reading, find_gaps
-from bookwheel.verdict.parsing import STRUCK
+from bookwheel.verdict.parsing import blank_struck
 from bookwheel.views.verdicts import describe_unseen
 
 _FACTS: Final = (
@@ -169,7 +169,7 @@ class Table:
         return tuple(self._type(at, column) for at, column in enumerate(self.columns))
 
     def _type(self, at: int, column: Column) -> Column:
-        cells = [cell for row in self.rows if (cell := STRUCK.sub("", row.cells[at] or "").strip())]
+        cells = [cell for row in self.rows if (cell := blank_struck(row.cells[at] or "").strip())]
         number = replace(column, kind=Kind.NUMBER)
         is_number = all(BARE_NUMBER.fullmatch(cell) and number.normalize(cell) is not None for cell in cells)
         return number if cells and is_number else column

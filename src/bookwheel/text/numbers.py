@@ -275,14 +275,18 @@ def _write_plainly(text: str) -> str:
 
 
 def list_amounts(text: str) -> set[float]:
-    """Return all numbers of a text, in digits or in words.
+    """Return all numbers of a text without their signs, in digits or in words.
 
     >>> sorted(list_amounts("forty-two meters at 8,75 € each, 违约金５０元, 三十把"))
     [8.75, 30.0, 42.0, 50.0]
     """
+    return set(map(abs, list_signed(text)))
+
+
+def list_signed(text: str) -> set[float]:
     plain = unify_numbers(text)
     values = (_read_value(match, plain) for match in _AMOUNT.finditer(plain) if match[0].strip())
-    return {abs(value) for value in values if value is not None}
+    return {value for value in values if value is not None}
 
 
 def _read_value(found: re.Match[str], plain: str) -> float | None:

@@ -80,6 +80,13 @@ def _list_phrases() -> dict[str, list[tuple[str, list[str]]]]:
 
 STRUCK: Final = compile_late(r"(?<!~)~~(?![~\s])[^~\n]{1,400}~~(?!~)")
 """Words that a document strikes out, which say nothing any more."""
+
+
+def blank_struck(text: str) -> str:
+    """Return a text of the same length without what it strikes out."""
+    return STRUCK.sub(lambda found: " " * len(found[0]), text)
+
+
 _SIGN: Final = compile_late("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _EMPTY: Final = lexicon.FUNCTION_WORDS | lexicon.words("provided document text passage section page according")
 _ASKING_PAIRS: Final = lexicon.words(

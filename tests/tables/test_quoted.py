@@ -80,7 +80,7 @@ def test_what_a_row_is_called_leaves_none_out_that_does_not_say_it_in_other_word
 
 def test_what_sums_up_the_rows_is_none_of_them() -> None:
     tools = "| Tool | Pieces | State |\n|---|---|---|\n| Spade | 9 | good |\n| Fork | 6 | bent |\n"
-    for line in ("| **All** | **15** | |", "| Average | 7.5 | |", "| | Total | 15 |"):
+    for line in ("| Summe | 15 | |", "| **All** | **15** | |", "| Average | 7.5 | |", "| | Total | 15 |"):
         assert [row[0] for row in find(f"{tools}{line}\n", "every tool: tool, pieces, state")] == ["Spade", "Fork"]
     # In a row that is as full as the others it is a name.
     assert len(find(f"{tools}| All | 2 | new |\n", "every tool: tool, pieces, state")) == 3

@@ -11,7 +11,8 @@ from typing import Final
 
 TOTAL: Final = re.compile(
     r"(?:sub|grand )?totals?\b|sum\b|net\b|amount due|balance|to pay\b|vat\b|tax\b|"
-    r"合计|小计|总计|总额|应收|应付|实收|共计",
+    r"(?:zwischen|gesamt|end)?summe\b|gesamt(?:betrag)?\b|saldo\b|somme\b|totale?\b|suma\b|"
+    r"合计|小计|总计|总额|应收|应付|实收|共计|合計|小計|總計",
     re.IGNORECASE,
 )
 """How the name of a row begins that sums up others."""

@@ -60,6 +60,8 @@ _AMOUNT: Final = compile_late(
     r"(?<![\w.,])(?:(?P<sign>[-−])(?:[$£€¥](?=\s?\d))?)?\s?(?P<whole>\d[\d.,'’\u00a0]*(?! ?/)(?!\d))?\s*"
     r"(?:(?P<over>\d+)/(?P<under>\d+))?(?![\d/])"
 )
+# Of book-keeping: (1,234.50); 1.234,50-. The years 1990- are none.
+_IN_RED: Final = compile_late(r"\s*\W?\([^()]*\)\s*|[^-−]*\d[.,]\d\d ?[-−](?: ?(?:[A-Z]{3}|[€$£¥]))?\s*")
 _SCALES: Final = {
     **{word: float(power) for word, power in _POWER.items()},
     "k": 1e3,
@@ -243,8 +245,8 @@ def read_amount(text: str) -> float | None:
     [12.0, 1.5, 0.75, 1234.5, -1234.5, 320.0]
     >>> [read_amount(text) for text in ("twelve thousand five hundred pounds", "壹万贰仟元整", "共两箱", "1.2万")]
     [12500.0, 12000.0, 2.0, 12000.0]
-    >>> [read_amount(text) for text in ("-£280", "十万元", "百万人", "十万火急")]
-    [-280.0, 100000.0, 1000000.0, None]
+    >>> [read_amount(text) for text in ("-£280", "312,40-", "十万元", "百万人", "十万火急")]
+    [-280.0, -312.4, 100000.0, 1000000.0, None]
     >>> [read_amount(text) for text in ("2–3", "2 × 45", "some")]
     [None, None, None]
     >>> [read_amount(text) for text in ("5.9 ± 0.3 kg", "3.1 × 10^6", "2×10⁻³", "1.5e-3 mol", "1 900 SEK", "0.4 h^-1")]
@@ -257,8 +259,7 @@ def read_amount(text: str) -> float | None:
     if len(found) != 1:
         return None
     value = _read_value(found[0], plain)
-    is_negative = value is not None and re.fullmatch(r"\s*\W?\([^()]*\)\s*", plain) is not None
-    return -value if is_negative and value else value
+    return -value if value and _IN_RED.fullmatch(plain) else value
 
 
 def _write_plainly(text: str) -> str:

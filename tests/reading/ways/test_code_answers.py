@@ -49,8 +49,15 @@ import "os"
 
 func main() {
 	dsn := os.Getenv("MAIN_DSN")
+	if dsn == "" {
+		return errEmpty
+	}
 	run(dsn)
 }
+
+var errEmpty = errors.New("empty")
+
+const Leeway = 45
 """
 TEST = "from books import close_ledger\n\n\ndef test_it():\n    close_ledger(1)\n"
 
@@ -79,6 +86,8 @@ def ask(question, document):
             ["in Books.settle, books.py:17: close_ledger(day)", "in test_it, tests/test_books.py:5: close_ledger(1)"],
         ),
         ("Who calls `run`?", ["in main, main.go:7: run(dsn)"]),
+        ("Where is errEmpty returned?", ["in main, main.go:8: return errEmpty"]),
+        ("Where is Leeway defined?", ["main.go:15: const Leeway = 45"]),
         ("Where is LedgerError raised?", ['in Books.fail, books.py:20: raise LedgerError("no")']),
         ("Where is close_ledger imported?", ["tests/test_books.py:1: from books import close_ledger"]),
         (

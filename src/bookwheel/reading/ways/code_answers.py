@@ -41,15 +41,20 @@ _IN_CAPITALS: Final = re.compile(r"[A-Z][A-Z0-9]{2,}")
 _CALLS: Final = re.compile(
     r"^\s*(?:so |and )?(?:what|who|which|where|list|show|find|all|the)\b.*?\b(?P<verb>call(?:s|ed|ers?|ing)?|"
     r"us(?:es?|ed|ages?|ing)|invok(?:es?|ed|ing)|rais(?:es?|ed)|throw(?:s|n)?|referenc(?:es?|ed)|import(?:s|ed)?|"
-    r"instantiat(?:es?|ed)|depends? on)\b",
+    r"return(?:s|ed)?|instantiat(?:es?|ed)|depends? on)\b",
     re.IGNORECASE,
 )
-_NO_CALLS: Final = re.compile(r"\b(?:used? for|does \S+ (?:call|use|raise|import)|when\b.*\bused)\b", re.IGNORECASE)
+_NO_CALLS: Final = re.compile(
+    r"\b(?:used? for|does \S+ (?:call|use|raise|return|import)|when\b.*\bused)\b", re.IGNORECASE
+)
 _DEFINES: Final = re.compile(
     r"\b(?:where|which (?:file|module|package|line))\b.*\b(?:define[sd]?|declare[sd]?|implement(?:s|ed)?|set|"
     r"located|lives?|come from|configured|created|is|are)\b|\bdefinition of\b|"
     r"^\s*(?:what is|what's|show(?: me)?)\s+\S+\s*\??\s*$",
     re.IGNORECASE,
+)
+_IS_DEFINED: Final = re.compile(
+    r"\b(?:is|are)\s+([A-Za-z_$][\w$]*)\s+(?:defined|declared|implemented)\b", re.IGNORECASE
 )
 _ENVIRONMENT: Final = re.compile(r"\benv(?:ironment)?[ -]?var(?:iable)?s?\b", re.IGNORECASE)
 _READS: Final = re.compile(
@@ -62,6 +67,7 @@ _ASKED_OF_ALL: Final = find_stems(
     "project program app application does do can names it need needs where file files line lines module modules"
 )
 _RAISES: Final = re.compile(r"\b(?:raise|throw|panic|abort)\b")
+_RETURNS: Final = re.compile(r"\breturn\b")
 _MOST: Final = 20
 """Places of one answer; a name with more is told by their number too."""
 _DOCSTRINGS: Final = (re.compile('"""'), re.compile("'''"))
@@ -130,8 +136,9 @@ def _list_names(question: str, *, is_call: bool) -> list[tuple[str, bool]]:
     verb = _CALLS.search(question) if is_call else None
     named = {one["name"]: True for one in found if _LOOKS_SO.search(one[0])}
     named |= {one["name"]: False for one in found if one["name"] not in named and _IN_CAPITALS.fullmatch(one["name"])}
-    # Of what is called, any word.
+    # Of what is called, or alone is said to be defined, any word.
     after = {one["name"]: False for one in found if verb and one.start() > verb.start("verb")}
+    after |= {one[1]: False for one in _IS_DEFINED.finditer(question)}
     return [(name.replace("::", "."), is_marked) for name, is_marked in (named | (after | named)).items()]
 
 
@@ -143,6 +150,8 @@ def _choose_uses(question: str, places: Sequence[_Place]) -> list[_Place]:
     used = [one for one in places if not (one.defines or one.is_remark) and one.imports == is_import]
     if asked.startswith(("rais", "throw")):
         used = [one for one in used if _RAISES.search(one.text)]
+    elif asked.startswith("return"):
+        used = [one for one in used if _RETURNS.search(one.text)]
     elif asked.startswith(("call", "invok", "instan")):
         used = [one for one in used if one.calls] or used
     return sorted(used, key=lambda one: one.is_test)

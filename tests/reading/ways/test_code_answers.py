@@ -49,22 +49,25 @@ import "os"
 
 func main() {
 	dsn := os.Getenv("MAIN_DSN")
-	if dsn == "" {
-		return errEmpty
-	}
 	run(dsn)
 }
+"""
+GATE = """package gate
 
 var errEmpty = errors.New("empty")
 
 const Leeway = 45
+
+func check(dsn string) error {
+	return errEmpty
+}
 """
 TEST = "from books import close_ledger\n\n\ndef test_it():\n    close_ledger(1)\n"
 
 
 @pytest.fixture
 def document(tmp_path):
-    for name, text in (("books.py", BOOKS), ("main.go", MAIN), ("tests/test_books.py", TEST)):
+    for name, text in (("books.py", BOOKS), ("main.go", MAIN), ("gate.go", GATE), ("tests/test_books.py", TEST)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     return open_document([tmp_path])
@@ -86,8 +89,8 @@ def ask(question, document):
             ["in Books.settle, books.py:17: close_ledger(day)", "in test_it, tests/test_books.py:5: close_ledger(1)"],
         ),
         ("Who calls `run`?", ["in main, main.go:7: run(dsn)"]),
-        ("Where is errEmpty returned?", ["in main, main.go:8: return errEmpty"]),
-        ("Where is Leeway defined?", ["main.go:15: const Leeway = 45"]),
+        ("Where is errEmpty returned?", ["in check, gate.go:8: return errEmpty"]),
+        ("Where is Leeway defined?", ["gate.go:5: const Leeway = 45"]),
         ("Where is LedgerError raised?", ['in Books.fail, books.py:20: raise LedgerError("no")']),
         ("Where is close_ledger imported?", ["tests/test_books.py:1: from books import close_ledger"]),
         (

@@ -116,6 +116,18 @@ async def test_a_sentence_of_a_diary_keeps_its_day_and_what_it_is_about(opened):
     ]
 
 
+async def test_a_longer_line_in_the_place_of_one_of_a_full_memory_answers_beside_it(opened):
+    await append(opened, "\n".join(f"bench{n} = {n}" for n in range(17)), source="mail-3", at="2026-01-03")
+    longer = "bench3 = 3 and 4 and 5 and 6 and 7 and 8 and 9 and 10"
+    update = await edit(opened, "bench3 = 3", longer)
+    assert update.notes == (f"the memory has no room for {longer!r}: it is kept beside it, and answers",)
+    assert "bench3" not in update.after.memory.text
+    by_hand = [one.words for one in rank_passages(opened, "bench3?", opened.newest(), None) if not one.text.number]
+    assert by_hand == [longer]
+    with pytest.raises(InputError, match="shorten it"):
+        await edit(opened, "", "\n".join(f"seat{n} = {n}" for n in range(60)))
+
+
 async def test_a_line_that_was_put_right_meanwhile_is_not_put_right_beside_that(opened):
     await edit(opened, "", "The walk takes 41 minutes.")
     await edit(opened, "The walk takes 41 minutes.", "The walk takes 43 minutes.")

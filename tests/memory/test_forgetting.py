@@ -146,6 +146,20 @@ async def test_an_interrupted_forgetting_goes_on_with_the_next_append(make_sessi
     assert count_bytes(journal.path, "wombat") == 0
 
 
+async def test_a_question_ends_a_forgetting_that_was_interrupted_and_waits_for_none_under_way(
+    make_session, begin, journal
+):
+    opened = await begin(make_session(faults={2: Rejected("no")}))
+    await append(opened, "pin = wombat", source="mail-0")
+    await append(opened, "k1 = 1", source="mail-1")
+    with pytest.raises(Rejected):
+        await forget(opened, source="mail-0")
+    async with opened.hold():
+        assert (await ask(open_memory(make_session(), "ada"), "pin?")).answer == "pin = wombat"
+    assert "wombat" not in (await ask(open_memory(make_session(), "ada"), "pin?")).answer
+    assert count_bytes(journal.path, "wombat") == 0
+
+
 @pytest.mark.parametrize("what", [{"source": "mail-0"}, {"text": "wombat"}])
 async def test_an_interrupted_forgetting_that_is_asked_for_again_ends(make_session, begin, journal, what):
     session = make_session(faults={4: Rejected("no")})

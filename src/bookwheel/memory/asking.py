@@ -25,6 +25,7 @@ from bookwheel.errors import InputError
 from bookwheel.flags import GAPS, Flag
 from bookwheel.journal.memory_rows import MemoryVersion
 from bookwheel.memory.answers import MemoryAnswer, add_seen, describe, judge_words
+from bookwheel.memory.forgetting import end_interrupted
 from bookwheel.memory.opened import OpenMemory, find_version
 from bookwheel.memory.passages import (
     DatedQuote,
@@ -88,6 +89,8 @@ async def ask(
     if not question.strip():
         raise InputError("the question is empty")
     opened.check_day()
+    spent = opened.model.spent
+    await end_interrupted(opened)
     until: datetime | None = None
     known: int | None = None
     if as_of is not None:
@@ -100,7 +103,6 @@ async def ask(
     if prompts.quotes:
         passages = leave_out_titles(leave_out_others(passages, question), question)
     document = PassageDocument(passages, has_headers=not prompts.quotes, pictures=tables.pictures(record.number))
-    spent = opened.model.spent
     asked = question if prompts.quotes else _say_day(question, prompts, until)
     answer: MemoryAnswer | None = None
     noted: MemoryAnswer | None = None

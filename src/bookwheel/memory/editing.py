@@ -71,6 +71,8 @@ async def edit(opened: OpenMemory, old: str, new: str, at: datetime | str | None
         corrected = (text.replace(old, new) if old else new).strip()
         if not corrected and not old:
             raise InputError("the new memory is empty, so nothing was changed")
+        if old:
+            said.update((new, "") for _, new in list_changes(text, corrected) if new)
         return corrected
 
     return await rewrite(opened, put_right, said, gone, at)

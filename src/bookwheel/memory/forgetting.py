@@ -20,11 +20,13 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
+from bookwheel.journal.files import LockTaken
 from bookwheel.journal.forgotten import compile_phrase
 from bookwheel.journal.memory_rows import (
     BY_HAND,
@@ -185,6 +187,13 @@ async def go_on_forgetting(opened: OpenMemory, watch: Callable[[MemoryVersion], 
             await _Replay(opened, tombstone, watch).run()
     if any(not tombstone.is_purged for tombstone in opened.tables.list_tombstones(memory)):
         await asyncio.to_thread(opened.tables.purge)
+
+
+async def end_interrupted(opened: OpenMemory) -> None:
+    """Go on with a forgetting that was interrupted; one that is under way is left to who holds the memory."""
+    if any(not tombstone.ended for tombstone in opened.tables.list_tombstones(opened.record.number)):
+        with suppress(LockTaken), opened.tables.claim(opened.record.number):
+            await go_on_forgetting(opened)
 
 
 @dataclass(slots=True)

@@ -272,11 +272,13 @@ def rank_passages(
         rest = [place for place in everything if (place.text, place.start) not in known]
         places += [place for place in rest if place.text in files]
     months = {stem(month): at for at, month in enumerate(MONTH_NAMES, 1) if stem(month) in asked.stems}
-    held = [_add_names(place, files, months) for place in places] + [words for _, words in written]
+    # What was written by hand is newer than all texts.
+    held = [words for _, words in written] + [_add_names(place, files, months) for place in places]
+    lines: list[MemoryPassage | FoundPlace] = [*(line for line, _ in written), *places]
     idle = _IDLE | {stem(word.index_key) for word in parse_words(opened.record.about) if word.text[:1].isupper()}
     ranked = asked.rank([words - idle for words in held], total + len(written))
     ranked = [at for at in ranked if held[at]] or ranked
-    found = [places[at] if at < len(places) else written[at - len(places)][0] for at in ranked]
+    found = [lines[at] for at in ranked]
     found += [place for place in rest if place.text not in files and not is_quoted and total <= _FEW]
     chosen, room = list[MemoryPassage](), plan.chunk_tokens * (_ROOM[language_of(question)] if is_quoted else 1)
     for one in found:

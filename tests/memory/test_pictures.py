@@ -16,7 +16,7 @@ from PIL import Image
 
 from bookwheel import LastingMemory
 from bookwheel.claims import Verdict
-from bookwheel.errors import InputError, JournalError
+from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
 from bookwheel.journal.damage import repair
 from bookwheel.memory.record import show_version

@@ -264,3 +264,12 @@ def test_what_a_reply_says_beside_its_box_is_kept_as_its_working():
     values = summary_to_json(replace(reading, answer=conclude(said)))
     assert (values["answer"], values["working"]) == ("4,080", "85 × 48 = 4,080")
     assert "working" not in summary_to_json(reading)
+
+
+def test_a_reply_without_an_answer_is_none():
+    reading = replace(
+        scripted_reading(), answer=Answer(text="", conversation=Conversation(messages=(), reply=Reply(text="")))
+    )
+    values = reading_to_json(reading)
+    assert values["answer"] is None
+    assert reading_from_json(values).answer == reading.answer

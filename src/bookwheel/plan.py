@@ -89,7 +89,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_bounds(self, error=PlanError, table="the budget's")
-        if self.cost is not None and not (self.price_in or self.price_out):
+        if self.cost is not None and not self.has_prices:
             raise PlanError(
                 f"a cost budget of {self.cost:g} (--max-cost) needs the price of a million tokens: --price-in and "
                 f"--price-out"
@@ -99,6 +99,10 @@ class Budget:
     def has_limits(self) -> bool:
         """True where anything is limited."""
         return (self.tokens, self.seconds, self.cost) != (None, None, None)
+
+    @property
+    def has_prices(self) -> bool:
+        return bool(self.price_in or self.price_out)
 
     def price(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the cost of so many tokens."""

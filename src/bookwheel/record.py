@@ -243,7 +243,7 @@ def summary_to_json(reading: Reading) -> ListedReadingJson:
         "reading": reading.id,
         "status": reading.status,
         "question": reading.question,
-        "answer": reading.answer.text if reading.answer else None,
+        "answer": (reading.answer and reading.answer.text) or None,
         "answer_turn": _answer_turn_to_json(reading.answer) if reading.answer else None,
         "verdict": reading.verdict,
         "answers": reading.answers,
@@ -336,9 +336,9 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
         steps.append(_step_from_json(record, memory))
         memory = steps[-1].after
     answer, turn = None, values["answer_turn"]
-    if values["answer"] is not None and turn is not None:
+    if turn is not None:
         own = make_fields(Answer, {"flags": turn["flags"], "passage": values.get("passage", "")})
-        answer = Answer(text=values["answer"], conversation=_conversation_from_json(turn), **own)
+        answer = Answer(text=values["answer"] or "", conversation=_conversation_from_json(turn), **own)
     own = make_fields(Reading, {name: values[name] for name in _SAME if name in values})
     return Reading(id=values["reading"], plan=plan, steps=tuple(steps), answer=answer, **own)
 

@@ -318,8 +318,7 @@ class Reading:
     def cost(self) -> float | None:
         """The cost so far, in the currency of the plan's prices; None without prices."""
         prices = self.plan.budget
-        has_prices = prices.price_in or prices.price_out
-        return prices.price(self.usage.prompt_tokens, self.usage.completion_tokens) if has_prices else None
+        return prices.price(self.usage.prompt_tokens, self.usage.completion_tokens) if prices.has_prices else None
 
     @property
     def value(self) -> Any:

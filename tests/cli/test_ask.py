@@ -102,6 +102,7 @@ def test_a_pipe_is_a_source(book: Path, question) -> None:
 @pytest.mark.slow
 def test_an_estimate_calls_nothing_and_keeps_nothing(run, book: Path, ask) -> None:
     found = ask("--estimate", "--json").json
+    assert found["cost"] is None  # without prices, as in a reading
     steps = ask("--json").json["steps"]
     assert found["chunks"] == len(steps)
     assert found["calls"] == len(steps) + 1

@@ -194,7 +194,7 @@ class BatchWatcher:
 async def _print_estimate(work: BatchRun, model: Model, budget: Budget, output: OutputOptions, *, only: bool) -> None:
     cost = await work.estimate(model)
     if only and output.as_json:
-        print_json({"model": model.name, **asdict(cost)})
+        print_json({"model": model.name, **asdict(cost), **({} if budget.has_prices else {"cost": None})})
         return
     about = "" if cost.exact else "about "
     price = f", {cost.cost:.4g} in cost" if cost.cost else ""

@@ -215,7 +215,8 @@ def print_estimate(cost: CostEstimate, prepared: Prepared, output: OutputOptions
     """Print the estimate: to stderr before a reading, to stdout if nothing else was asked for."""
     first, choice = prepared.readings[0], prepared.choice
     if only and output.as_json:
-        print_json({"model": first.model, "way": choice.way, **asdict(cost)})
+        price = {} if first.plan.budget.has_prices else {"cost": None}
+        print_json({"model": first.model, "way": choice.way, **asdict(cost), **price})
         return
     text = _describe_estimate(cost, choice, first.plan.chunk_tokens)
     if only:

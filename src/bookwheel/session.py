@@ -337,7 +337,8 @@ async def open_session(
         with show_download() as progress:
             opened = {**connection.opening, "record_tokens": record_tokens, "may_be_away": may_be_away}
             opening = partial(address.open, **opened, progress=progress)
-            reader = await persist(opening, waits or Patience(seconds=_SECONDS_TO_OPEN))
+            seconds = min(_SECONDS_TO_OPEN, Patience.from_minutes(connection.patience).seconds or 0.0)
+            reader = await persist(opening, waits or Patience(seconds=seconds))
     try:
         yield Session(
             model=accompany(reader),

@@ -134,6 +134,12 @@ def test_without_patience_a_fault_ends_the_reading(ask, reads_with) -> None:
     assert ask("--way", "sequential", "--patience", "0").code == 3
 
 
+def test_without_patience_a_server_that_is_away_is_asked_once(run, book: Path) -> None:
+    away = run("ask", book, "Who?", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")
+    assert away.code == 3
+    assert "tried" not in away.err
+
+
 @pytest.mark.parametrize("minutes", ["-1", "inf", "nan", "soon"])
 def test_patience_is_a_number_of_minutes(ask, minutes: str) -> None:
     ran = ask("--patience", minutes)

@@ -62,12 +62,26 @@ func check(dsn string) error {
 	return errEmpty
 }
 """
+NIGHT = """import gate
+
+PAUSE = 30
+gate.PAUSE = 45  # for all
+
+
+def sweep_all(rows):
+    gate.check(rows)
+
+
+def nightly():
+    print("calling sweep_all(rows)")  # sweep_all(rows) is off
+    sweep_all([])
+"""
 TEST = "from books import close_ledger\n\n\ndef test_it():\n    close_ledger(1)\n"
 
 
 @pytest.fixture
 def document(tmp_path):
-    for name, text in (("books.py", BOOKS), ("main.go", MAIN), ("gate.go", GATE), ("tests/test_books.py", TEST)):
+    for name, text in (("books.py", BOOKS), ("main.go", MAIN), ("gate.go", GATE), ("night.py", NIGHT), ("tests/test_books.py", TEST)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     return open_document([tmp_path])
@@ -90,6 +104,9 @@ def ask(question, document):
         ),
         ("Who calls `run`?", ["in main, main.go:7: run(dsn)"]),
         ("Where is errEmpty returned?", ["in check, gate.go:8: return errEmpty"]),
+        ("Where is PAUSE set?", ["night.py:3: PAUSE = 30", "night.py:4: gate.PAUSE = 45  # for all"]),
+        ("Where is PAUSE defined?", ["night.py:3: PAUSE = 30"]),
+        ("Who calls sweep_all?", ["in nightly, night.py:13: sweep_all([])"]),
         ("Where is Leeway defined?", ["gate.go:5: const Leeway = 45"]),
         ("Where is LedgerError raised?", ['in Books.fail, books.py:20: raise LedgerError("no")']),
         ("Where is close_ledger imported?", ["tests/test_books.py:1: from books import close_ledger"]),

@@ -54,8 +54,11 @@ _DEFINES: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_DEFINED: Final = re.compile(
-    r"\b(?:is|are)\s+([A-Za-z_$][\w$]*)\s+(?:defined|declared|implemented)\b", re.IGNORECASE
+    r"\b(?:is|are)\s+([A-Za-z_$][\w$]*)\s+(?:defined|declared|implemented|set|assigned)\b", re.IGNORECASE
 )
+_SETS: Final = re.compile(r"\b(?:set|assigned|configured)\b", re.IGNORECASE)
+_WORDS: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`|(?:(?<!\S)#|//).*")
+"""Texts between quotes, and a remark behind a line."""
 _ENVIRONMENT: Final = re.compile(r"\benv(?:ironment)?[ -]?var(?:iable)?s?\b", re.IGNORECASE)
 _READS: Final = re.compile(
     r"(?:(?<!del )\bos\.environ(?:\.get\(|\[(?![^\]\n]*\]\s*=[^=])|\.pop\(|\.setdefault\()|[gG]et_?[eE]nv\(|"
@@ -109,7 +112,9 @@ def find_code_answer(question: str, document: Document) -> ToldAnswer | None:
         defined = [one for one in places if one.defines]
         if is_call and (defined or is_marked) and (uses := _choose_uses(question, places)):
             return _tell(uses)
-        if not is_call and (found := defined or [one for one in places if is_marked and one.assigns]):
+        set_ = [one for one in places if one.assigns and not one.is_remark]
+        found = [one for one in places if one in defined or one in set_] if _SETS.search(question) else defined
+        if not is_call and (found := found if defined else set_ if is_marked else []):
             return _tell(found, passage=_cite_block(found[0].block, document) if len(found) == 1 else "")
     return None
 
@@ -153,7 +158,7 @@ def _choose_uses(question: str, places: Sequence[_Place]) -> list[_Place]:
     elif asked.startswith("return"):
         used = [one for one in used if _RETURNS.search(one.text)]
     elif asked.startswith(("call", "invok", "instan")):
-        used = [one for one in used if one.calls] or used
+        used = [one for one in used if one.calls] or [one for one in used if one.name in one.bare]
     return sorted(used, key=lambda one: one.is_test)
 
 
@@ -205,6 +210,11 @@ class _Place:
         return self.file.read_line(self.line)
 
     @property
+    def bare(self) -> str:
+        """Its line without the texts and remarks in it."""
+        return _WORDS.sub(" ", self.text)
+
+    @property
     def scope(self) -> str:
         """The definitions that it stands in, the outermost first: each begins above it and is indented less."""
         names: list[str] = []
@@ -228,7 +238,7 @@ class _Place:
 
     @property
     def calls(self) -> bool:
-        return bool(re.search(rf"(?<![\w$]){re.escape(self.name)}\s*(?:<[^>()]*>|::<[^>]*>)?\(", self.text))
+        return bool(re.search(rf"(?<![\w$]){re.escape(self.name)}\s*(?:<[^>()]*>|::<[^>]*>)?\(", self.bare))
 
     @property
     def imports(self) -> bool:

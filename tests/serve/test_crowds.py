@@ -152,6 +152,13 @@ def test_a_long_line_is_cut_so_that_a_long_address_fills_no_log() -> None:
     assert record.getMessage().endswith("… (60,020 characters)")
 
 
+def test_what_is_searched_for_stands_in_no_log() -> None:
+    path = "/search?query=gout"
+    said = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s" %d', ("::1", "GET", path, 200), None)
+    assert LineLimit().filter(said)
+    assert said.getMessage() == '::1 - "GET /search" 200'
+
+
 def test_clients_whose_body_does_not_come_give_way_to_new_ones(serving) -> None:
     limits = Limits(connections=16, header_seconds=60)
     with serving(settings=ServerSettings(limits=limits)) as up, ExitStack() as stack:

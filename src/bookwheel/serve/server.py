@@ -114,7 +114,7 @@ class Server(uvicorn.Server):
 class LineLimit(logging.Filter):
     """Lets so many lines of one kind a minute through; the first one of a later minute says how many were left out.
 
-    A long line is cut.
+    A long line is cut, and no query of a request is in one.
     """
 
     def __init__(self) -> None:
@@ -133,6 +133,9 @@ class LineLimit(logging.Filter):
         self._seen[kind] += 1
         if self._seen[kind] > _MOST_LINES:
             return False
+        if record.name == "uvicorn.access" and isinstance(record.args, tuple):
+            # What is searched for stands in the query.
+            record.args = tuple(arg.partition("?")[0] if isinstance(arg, str) else arg for arg in record.args)
         text = record.getMessage()
         if len(text) > _LONGEST_LINE:
             record.msg, record.args = f"{text[:_LONGEST_LINE]} … ({len(text):,} characters)", ()

@@ -81,7 +81,13 @@ TEST = "from books import close_ledger\n\n\ndef test_it():\n    close_ledger(1)\
 
 @pytest.fixture
 def document(tmp_path):
-    for name, text in (("books.py", BOOKS), ("main.go", MAIN), ("gate.go", GATE), ("night.py", NIGHT), ("tests/test_books.py", TEST)):
+    for name, text in (
+        ("books.py", BOOKS),
+        ("main.go", MAIN),
+        ("gate.go", GATE),
+        ("night.py", NIGHT),
+        ("tests/test_books.py", TEST),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     return open_document([tmp_path])

@@ -47,3 +47,11 @@ def test_a_sum_that_stands_nowhere_is_not_green_whoever_worked_it_out(tmp_path):
     told, _ = read(tmp_path, text, question, "On 9 June 85 pounds came in, and on 3 June 120.")
     assert (worked.sign, worked.claims[0].missing) == (Sign.AMBER, ("205",))
     assert told.sign is Sign.GREEN
+
+
+def test_a_count_that_the_rows_do_not_show_is_not_green(tmp_path):
+    rows = "\n".join(f"P{number};{15 if number % 2 else 14};12 {street}" for number, street in enumerate("abcdefg"))
+    question = "How many pupils are 15?"
+    counted, _ = read(tmp_path, f"Pupil;Age;Address\n{rows}\n", question, "4 pupils are 15.")
+    told, _ = read(tmp_path, f"4 pupils are 15.\n{rows}\n", question, "4 pupils are 15.")
+    assert (counted.sign, told.sign) == (Sign.AMBER, Sign.GREEN)

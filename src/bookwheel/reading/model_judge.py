@@ -21,9 +21,11 @@ from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.guards import clean
 from bookwheel.reading.judge_view import MOST_SHOWN, JudgeView
 from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.text.questions import COUNTS, SUMS
 from bookwheel.types import Message, Step
 from bookwheel.verdict.copies import find_quote, is_findable
 from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, weigh, write_claims
+from bookwheel.verdict.parsing import parse
 from bookwheel.verdict.search import LocatedSentence
 from bookwheel.verdict.sources import EvidenceList, PlacedParts, SupportsParts
 
@@ -82,6 +84,8 @@ async def judge_by_model(
                     judgment = None
                 if judgment and judgment.quotes:
                     judgment = replace(judgment, bearing=await asyncio.to_thread(_locate, judgment.quotes, parts))
+                if judgment and judgment.answers is Fit.YES and is_worked_out(finding, question, judgment):
+                    judgment = replace(judgment, answers=Fit.DOUBTFUL)
                 if judgment and judgment.is_denied:
                     quote = await judge.quote_against(finding, question, section)
                     found = await asyncio.to_thread(find_quote, parts, quote)
@@ -92,6 +96,18 @@ async def judge_by_model(
                 has_failed = True
         judged.append((finding, judgment))
     return await asyncio.to_thread(write_claims, judged, steps, parts)
+
+
+def is_worked_out(finding: Finding, question: str, judgment: Judgment) -> bool:
+    """Return whether a count or a sum is asked for, and what bears the answer out has no such figure.
+
+    Whoever counted rows may have left one out, and some of the rows bear out any number.
+    """
+    if not (COUNTS.search(question) or SUMS.search(question)):
+        return False
+    shown = judgment.bearing or finding.passages
+    known = {*parse(question).keys}.union(*(parse(passage.text).keys for passage in shown))
+    return any(number.key not in known for number in parse(finding.words).numbers)
 
 
 def _locate(quotes: Sequence[str], parts: PlacedParts) -> tuple[LocatedSentence, ...]:

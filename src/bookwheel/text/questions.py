@@ -61,6 +61,9 @@ _POLAR: Final = compile_late(
     re.IGNORECASE,
 )
 COUNTS: Final = compile_late(r"\bhow many\b|(?:多少|几)[个位家种款门项]", re.IGNORECASE)
+SUMS: Final = compile_late(
+    r"\b(?:in all|altogether|in total|totals?|overall|sum|combined)\b|合计|总共|一共|总计|总额|共计", re.IGNORECASE
+)
 _COUNTED: Final = compile_late(
     r"\bhow many (?:of the |more |other )?([a-z]+)|(?:多少|几)[个名位只条张本次]?([\u4e00-\u9fff]{2})"
 )

@@ -180,3 +180,13 @@ def test_an_answer_out_of_two_passages_is_not_sure(second: str, is_sure: bool) -
     scorer = QuestionScorer(CopyingReader(lambda _: "", window=4096), prompts_for(PLAN, question), question)
     passage = "The keeper, a Thorne, was born in Brill."
     assert asyncio.run(scorer.answer(passage, second)) == ShortAnswer("Brill", is_sure)
+
+
+def test_what_is_struck_out_answers_nothing() -> None:
+    question = "In which town was the keeper born?"
+    scorer = QuestionScorer(CopyingReader(lambda _: "", window=4096), prompts_for(PLAN, question), question)
+    passage = "The keeper was born in ~~Brill~~ a town. Thorne kept bees."
+    assert asyncio.run(scorer.answer(passage)).text != "Brill"
+    asked = "Was the keeper born in a town?"
+    scorer = QuestionScorer(CopyingReader(lambda _: "", window=4096), prompts_for(PLAN, asked), asked)
+    assert asyncio.run(scorer.answer("~~The keeper was born in a town.~~ Thorne kept bees.")).text != "Yes."

@@ -40,11 +40,11 @@ from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
 from bookwheel.text.comparatives import find_alternatives
 from bookwheel.text.denials import find_denials
 from bookwheel.text.kinds import AnswerKind, find_kind
-from bookwheel.text.questions import Style, can_answer, find_style, leaves_open
+from bookwheel.text.questions import SUMS, Style, can_answer, find_style, leaves_open
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Chunk, Document, Message, Usage
-from bookwheel.verdict.parsing import NOT, parse
+from bookwheel.verdict.parsing import NOT, STRUCK, parse
 
 if TYPE_CHECKING:
     from bookwheel.models.copying import CopiedSpan
@@ -61,10 +61,6 @@ _CLAUSE_NUMBER: Final = re.compile(
 # "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
 _STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
 _POWER: Final = re.compile(r"[百千万亿]+|[%％‰]")
-# Asks for a sum; what is no sum by its own words answers nothing of the kind.
-_SUM: Final = re.compile(
-    r"\b(?:in all|altogether|in total|totals?|overall|sum|combined)\b|合计|总共|一共|总计|总额|共计", re.IGNORECASE
-)
 # With the blanks behind it. Of a longer passage, each span would cost the whole.
 _LONGEST_DENIAL: Final = 12
 # Behind a word of more or less, before a figure; and the characters before one in which both may stand.
@@ -106,7 +102,8 @@ def is_sure_span(best: CopiedSpan, spans: Sequence[CopiedSpan], passage: str, wo
     """
     others = [one.logprob for one in spans[:_RIVALS] if one.end <= best.start or best.end <= one.start]
     home = next(passage[start:end] for start, end in split_sentences(passage) if best.start < end)
-    if _SUM.search(words.question) and not _SUM.search(home):
+    # What is no sum by its own words answers nothing of the kind.
+    if SUMS.search(words.question) and not SUMS.search(home):
         return False
     is_alone = words.share(passage) - words.share(home) < _MOST_LEFT
     return is_alone and bool(others) and best.logprob - max(others) >= LEAD
@@ -263,6 +260,8 @@ class QuestionScorer:
 
     async def answer(self, passage: str, second: str = "") -> ShortAnswer:
         """Return the short answer out of a passage, or of two that answer together; else their own words."""
+        # What is struck out says nothing.
+        passage, second = (STRUCK.sub("", text) for text in (passage, second))
         whole, style = f"{passage} {second}" if second else passage, find_style(self.question)
         unsure = f"{passage}\n{second}" if second else passage.rpartition(GAP)[2]
         if style is Style.POLAR:

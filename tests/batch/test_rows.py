@@ -1,9 +1,11 @@
 """A table, or a folder and questions, as rows; what a kill leaves of them."""
 
+import errno
 from pathlib import Path
 
 import pytest
 
+from bookwheel.batch import rows
 from bookwheel.batch.rows import BatchLedger, RowOutcome, group_rows, list_folder, make_rows
 from bookwheel.errors import InputError
 
@@ -70,3 +72,15 @@ def test_an_output_is_written_by_one_batch_at_a_time(tmp_path):
             BatchLedger.hold(tmp_path / "out.csv").__enter__()
         BatchLedger.hold(tmp_path / "other.csv").__enter__()
     BatchLedger.hold(tmp_path / "out.csv").__enter__()
+
+
+def test_a_full_disk_is_told_with_the_output(tmp_path, monkeypatch):
+    def fail(_path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(rows, "hold_lock", fail)
+    with (
+        pytest.raises(InputError, match=r"out\.csv cannot be written: No space left"),
+        BatchLedger.hold(tmp_path / "out.csv"),
+    ):
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -59,6 +60,19 @@ def test_show_writes_one_self_contained_page(run, book: Path, tmp_path: Path, as
     html = page.read_text(encoding="utf-8")
     assert "Ada Quill" in html
     assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", html)
+
+
+def test_a_page_that_cannot_be_written_leaves_no_half_of_it(run, tmp_path: Path, ask, monkeypatch) -> None:
+    ask()
+
+    def fail(path: Path, text: str, **_more: str) -> None:
+        path.write_bytes(text[:9].encode())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    failed = run("show", "last", "--html", page := tmp_path / "timeline.html")
+    assert (failed.code, "timeline.html cannot be written" in failed.err) == (2, True)
+    assert not any(file.name.startswith(page.name) for file in tmp_path.iterdir())
 
 
 def row(**values) -> ListedReading:

@@ -155,7 +155,8 @@ class BatchLedger:
         """Open the ledger for one batch; InputError while another one writes to the same output."""
         with ExitStack() as held:
             try:
-                held.enter_context(hold_lock(output.with_name(f"{output.name}.lock")))
+                with explain_failure(output, "written"):
+                    held.enter_context(hold_lock(output.with_name(f"{output.name}.lock")))
             except LockTaken as taken:
                 raise InputError(
                     f"another batch, process {taken}, is writing {output}: wait for it, or name another --out"

@@ -196,8 +196,10 @@ def _write_file(path: Path, text: str) -> None:
     if str(path) == STDIN:
         print_line(text.rstrip("\n"))
         return
-    with explain_failure(path, "written"):
-        path.write_text(text, encoding="utf-8")
+    from bookwheel.tables.files import replace_whole
+
+    with explain_failure(path, "written"), replace_whole(path) as new:
+        new.write_text(text, encoding="utf-8")
     print_note(f"wrote {path}", style="dim")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -23,9 +23,10 @@ from bookwheel.documents.readers.pdf_figures import place_figures, set_figures_a
 from bookwheel.documents.readers.pdf_headings import mark_headings
 from bookwheel.documents.readers.pdf_hyphens import Hyphens
 from bookwheel.documents.readers.pdf_layout import Fragment, LineGaps, TextLine, arrange
+from bookwheel.documents.readers.pdf_rules import find_rules
 from bookwheel.documents.readers.pdf_sheet import Sheet
 from bookwheel.documents.readers.pdf_things import has_unseen_words
-from bookwheel.documents.readers.pdf_words import find_doubts, read_fragments
+from bookwheel.documents.readers.pdf_words import read_fragments
 from bookwheel.documents.readers.pictures import WHOLE, Figures, read_picture
 from bookwheel.documents.readers.recognition import Recognition
 from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
@@ -111,7 +112,7 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
         raise SourceError(f"{name} has no text layer, only pictures of pages: {_advise_ocr(name)}")
     for number, text in texts:
         yield Part(text=f"{text}\n", source=name, page=number, pictures=pictures[number])
-    for doubt, places in find_doubts(texts).items():
+    for doubt, places in _find_doubts(texts).items():
         for place in places:
             warnings.add(f"pages of {name} {doubt}", str(place))
 
@@ -144,8 +145,8 @@ class _PageReader:
         page = None
         try:
             page = self._document[number - 1]
-            fragments, height = read_fragments(page, self._whole)
             sheet = Sheet(page)
+            fragments, height = read_fragments(page, self._whole, find_rules(page, sheet.things))
             if fragments and has_unseen_words(page, sheet.things):
                 self._warnings.add(f"pages of {name} with words that are not seen there, and are read too", str(number))
             comments = "\n".join(_read_annotations(page))
@@ -319,3 +320,29 @@ def _is_numbering(fragments: Sequence[Fragment], at: int, repeated: set[int]) ->
 
 def _advise_ocr(name: str) -> str:
     return f"{explain_missing()}, and give the file again, or run `ocrmypdf {name} readable.pdf`"
+
+
+# Words at which a page is judged, and the shares of odd ones that make it doubtful.
+_ENOUGH_WORDS: Final = 20
+_LONG_WORD: Final = 25
+_GLUED_SHARE: Final = 0.04
+_GARBLED_SHARE: Final = 0.02
+_STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
+_VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
+
+
+def _find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
+    """Return the pages whose words look glued together or garbled, by kind."""
+    doubts: dict[str, list[int]] = {}
+    for number, text in texts:
+        words = [word for word in text.split() if word.isalpha() and word.isascii()]
+        glued = sum(len(word) for word in words if len(word) > _LONG_WORD)
+        if len(words) + glued // 5 >= _ENOUGH_WORDS and glued > _GLUED_SHARE * sum(map(len, words)) * 2:
+            doubts.setdefault("whose words look glued together", []).append(number)
+        strange = len(_STRANGE.findall(text))
+        long_words = [word for word in words if len(word) > 3]  # noqa: PLR2004
+        vowelless = sum(not _VOWEL.search(word) for word in long_words)
+        few = len(long_words) < _ENOUGH_WORDS
+        if strange > _GARBLED_SHARE * len(text) or (not few and vowelless > 0.4 * len(long_words)):
+            doubts.setdefault("whose text looks garbled", []).append(number)
+    return doubts

@@ -36,10 +36,10 @@ def _list(get: Any, owner: int, count: int, most: int | None) -> list[tuple[int,
     return list(zip(things, map(calls.FPDFPageObj_GetType, things), strict=True))
 
 
-def ask_all(get: Any, things: Sequence[int], kind: Any, count: int) -> Iterator[Sequence[Any] | None]:
+def ask_all(get: Any, things: Sequence[int], kind: Any, count: int) -> Iterator[tuple[Any, ...] | None]:
     """Yield the values that PDFium tells of each thing, so many of a C type; None where it tells none."""
     told, columns = _ask_columns(get, things, kind, count)
-    return (row if is_told else None for is_told, *row in zip(told, *columns, strict=True))
+    return (row if is_told else None for row, is_told in zip(zip(*columns, strict=True), told, strict=True))
 
 
 def _ask_columns(get: Any, things: Sequence[int], kind: Any, count: int) -> tuple[list[int], list[list[Any]]]:

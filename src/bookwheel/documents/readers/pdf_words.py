@@ -18,6 +18,7 @@ from typing import Any, Final
 from bookwheel.documents.readers.pdf_calls import calls, find_address, iterate_addresses
 from bookwheel.documents.readers.pdf_hyphens import HYPHENS
 from bookwheel.documents.readers.pdf_layout import Fragment
+from bookwheel.documents.readers.pdf_rules import Rule, find_crossings, is_ruled
 
 _CUTS: Final = frozenset("\x02\ufffe")
 _CUT: Final = re.compile("[\x02\ufffe]")
@@ -39,6 +40,8 @@ _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ":
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 # A gap of this many line heights parts cells and columns. Justified words stand closer.
 _WIDE_GAP: Final = 1.1
+# Points that a letter may stand over the line beside it.
+_OVER: Final = 0.5
 # The height at which words stand beside each other at least, in line heights.
 _FLAT: Final = 0.1
 # Letters in a row that can be two words. Fewer are not looked at, which costs time.
@@ -49,15 +52,8 @@ _WORD_GAP: Final = 0.14
 _LETTER_GAP: Final = 0.03
 # Characters of a page whose angle is looked at.
 _ANGLES: Final = 80
-# Words at which a page is judged, and the shares of odd ones that make it doubtful.
-_ENOUGH_WORDS: Final = 20
-_LONG_WORD: Final = 25
-_GLUED_SHARE: Final = 0.04
 # Of a font that does not say which letters its shapes are.
 _UNKNOWN_GLYPHS: Final = re.compile(r"[\x01-\x1f]{3,}")
-_GARBLED_SHARE: Final = 0.02
-_STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
-_VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
 
 
 _Box = tuple[float, float, float, float]
@@ -67,9 +63,10 @@ _ReadSides = Callable[[Sequence[int]], _Sides]
 _Measure = Callable[[int, int], bool]
 
 
-def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
+def read_fragments(page: Any, whole: set[str], rules: Sequence[Rule] = ()) -> tuple[list[Fragment], float]:
     """Return the fragments of a page in the order they were drawn, upright, and the page's height.
 
+    Words on both sides of one of the `rules` of a table are fragments of their own, however close they stand.
     `whole` is kept for a document: the words that were looked at and have no gap. Most of a text is such words again.
     """
     with closing(page.get_textpage()) as loaded:
@@ -83,7 +80,8 @@ def read_fragments(page: Any, whole: set[str]) -> tuple[list[Fragment], float]:
         turn = turns.most_common(1)[0][0] if turns else 0
         read_sides = _bind_reader(text_page, turn, (left, bottom, right, top))
         measure = partial(_measure_rise, text_page, turn)
-        return list(_split_lines(text, read_sides, whole, measure)), (right - left if turn % 2 else top - bottom)
+        rules = () if turn else rules
+        return list(_split_lines(text, read_sides, whole, measure, rules)), (right - left if turn % 2 else top - bottom)
 
 
 def read_characters(text_page: int) -> str:
@@ -173,17 +171,20 @@ def _split_text(text: str) -> tuple[list[str], list[int], list[int]]:
     return list(filter(None, words)), list(compress(starts, words)), stops
 
 
-def _split_lines(text: str, read_sides: _ReadSides, whole: set[str], measure: _Measure) -> Iterator[Fragment]:
+def _split_lines(
+    text: str, read_sides: _ReadSides, whole: set[str], measure: _Measure, rules: Sequence[Rule]
+) -> Iterator[Fragment]:
     """Yield the fragments of all lines: words without a wide gap between them."""
     words, starts, stops = _split_text(text)
     words, starts = _part_words(text, words, starts, [*_find_gaps(words, starts, read_sides, whole)])
     places = _list_ends(words, starts)
     sides = read_sides(places)
-    if raised := [*_find_raised(words, starts, sides, read_sides)]:
-        words, starts = _part_words(text, words, starts, raised)
+    raised = _find_raised(words, starts, sides, read_sides)
+    if parted := {*raised, *find_crossings(words, starts, sides, read_sides, rules)}:
+        words, starts = _part_words(text, words, starts, [*parted])
         places = _list_ends(words, starts)
         sides = read_sides(places)
-    line = PageWords(words, sides, lambda at: measure(places[2 * at - 1], places[2 * at]))
+    line = PageWords(words, sides, lambda at: measure(places[2 * at - 1], places[2 * at]), rules)
     first = 0
     for stop in stops:
         last = bisect_left(starts, stop, first)
@@ -276,9 +277,14 @@ class PageWords:
     """The words of a page, with the sides of the first and the last letter of each in turn."""
 
     def __init__(
-        self, words: Sequence[str], sides: _Sides, is_higher: Callable[[int], bool] = lambda _at: True
+        self,
+        words: Sequence[str],
+        sides: _Sides,
+        is_higher: Callable[[int], bool] = lambda _at: True,
+        rules: Sequence[Rule] = (),
     ) -> None:
         self._words = words
+        self._rules = rules
         self._is_higher = is_higher
         self._sides = self._lefts, self._bottoms, self._rights, self._tops = sides
         self._gaps = list(map(sub, self._lefts[2::2], self._rights[1::2]))
@@ -312,6 +318,7 @@ class PageWords:
         height = min(tops) - max(bottoms)
         is_even = height >= _RAISED * (box[3] - box[1]) and height >= _FLAT
         widest = max(self._gaps[start : end - 1], default=0.0)
+        is_even = is_even and not is_ruled(self._rules, box)
         if is_even and widest <= _WIDE_GAP * max(height, 1.0) and shown.isprintable():
             yield _make_fragment(text if text.isascii() else shown.translate(_LIGATURES) + cut, box)
         else:
@@ -328,7 +335,8 @@ class PageWords:
             if not word:
                 continue
             here = _join_boxes(first, last)
-            if words and _is_apart(box, here):
+            gap = (box[2] - _OVER, here[1], here[0] + _OVER, here[3])
+            if words and (_is_apart(box, here) or is_ruled(self._rules, gap)):
                 yield _make_fragment(" ".join(words), box)
                 words = []
             if words and _stands_raised(word, here, before) and self._is_higher(at):
@@ -376,20 +384,3 @@ def _clean(word: str) -> str:
     if _UNKNOWN_GLYPHS.fullmatch(word):
         return "\N{REPLACEMENT CHARACTER}" * len(word)
     return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
-
-
-def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
-    """Return the pages whose words look glued together or garbled, by kind."""
-    doubts: dict[str, list[int]] = {}
-    for number, text in texts:
-        words = [word for word in text.split() if word.isalpha() and word.isascii()]
-        glued = sum(len(word) for word in words if len(word) > _LONG_WORD)
-        if len(words) + glued // 5 >= _ENOUGH_WORDS and glued > _GLUED_SHARE * sum(map(len, words)) * 2:
-            doubts.setdefault("whose words look glued together", []).append(number)
-        strange = len(_STRANGE.findall(text))
-        long_words = [word for word in words if len(word) > 3]  # noqa: PLR2004
-        vowelless = sum(not _VOWEL.search(word) for word in long_words)
-        few = len(long_words) < _ENOUGH_WORDS
-        if strange > _GARBLED_SHARE * len(text) or (not few and vowelless > 0.4 * len(long_words)):
-            doubts.setdefault("whose text looks garbled", []).append(number)
-    return doubts

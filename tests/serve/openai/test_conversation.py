@@ -274,6 +274,13 @@ def test_beside_a_picture_a_short_text_is_the_question_and_a_long_one_the_docume
     assert (found.document, found.question) == (longer, SHORT)
 
 
+def test_documents_of_two_messages_are_named_by_both():
+    long = LONG * (1 + 4000 // len(LONG))
+    found = find(("user", f"The lease:\n{long}"), ("user", f"The minutes:\n{long}"), ("user", SHORT))
+    assert found.name == "The lease: + The minutes:"
+    assert find(("user", f"The lease:\n{long}"), ("user", SHORT)).name is None
+
+
 def test_calls_in_another_form_are_texts_as_they_stand():
     calls = [{"id": "Mära"}, "Quill", {"function": {"name": "remind", "arguments": {"day": "März"}}}]
     texts = parse_messages([MessageShape(role="assistant", content=None, tool_calls=calls)]).texts

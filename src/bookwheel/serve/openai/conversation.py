@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from bookwheel.reading.earlier import LEFT_OUT, format_turn, shorten_turn
+from bookwheel.serve.engine.documents import shorten_name
 from bookwheel.serve.openai.question_split import find_source_name, split_message
 from bookwheel.serve.openai.requests import MessageShape, find_kind, refuse, refuse_silence
 
@@ -240,7 +241,7 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
         raise refuse_silence()
     if document is not None or contents.files:
         return _arrange(texts, turn, question=_join(texts[at].text for at in turn))
-    texts = _join_documents(texts)
+    alone, texts = texts, _join_documents(texts)
     turn = _find_newest_turn(texts)
     longest = max(range(len(texts)), key=lambda at: len(texts[at].text))
     length = len(texts[longest].text)
@@ -249,7 +250,10 @@ def find_conversation(contents: ChatContents, document: str | None, *, is_outgro
     is_question = longest not in turn or length <= _LONGEST_QUESTION
     if is_outgrown and is_question and 2 * length < sum(len(text.text) for text in texts):
         return _read_history(texts, turn)
-    return replace(_split_longest(texts, turn, longest), document_at=texts[longest].message)
+    parts = replace(_split_longest(texts, turn, longest), document_at=texts[longest].message)
+    joined = [one.text for one in alone if one.text != texts[longest].text and one.text in texts[longest].text]
+    # No words stand in the first of several texts alone.
+    return replace(parts, name=" + ".join(map(shorten_name, joined))) if len(joined) > 1 else parts
 
 
 def _join_documents(texts: Sequence[MessageText]) -> list[MessageText]:

@@ -14,7 +14,7 @@ from bookwheel.serve.app import build_openapi
 from bookwheel.serve.engine.settings import ServerSettings
 
 MILD = settings(
-    max_examples=6, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=4, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 
 

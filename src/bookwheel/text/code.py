@@ -24,6 +24,7 @@ _SUFFIXES: Final = words(
     "py pyi pyx go ts tsx mts cts js jsx mjs cjs sql rs java kt kts scala swift c h cc cpp cxx hpp cs rb php "
     "lua sh bash zsh pl r jl ex exs erl hs ml clj dart vue svelte proto graphql gql tf zig nim f90 vb ps1"
 )
+_SETTINGS: Final = re.compile(r"(?:[^/]*\.(?:ya?ml|toml|ini|cfg|conf|env|properties|json)|[^/]*\.env\.\w+|Makefile)$")
 _PROSE_SUFFIXES: Final = words("md markdown rst txt adoc org tex log csv tsv html htm")
 _MODIFIERS: Final = (
     r"(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract|async|override|virtual|inline|"
@@ -45,7 +46,7 @@ _VALUE: Final = re.compile(
 )
 _METHOD: Final = re.compile(
     rf"(?!.*=>)\s*{_MODIFIERS}(?:[\w<>\[\],.?*& ]+\s)?(?P<name>[\w$]+)\s*(?:<[^>]*>)?"
-    r"\([^;]*\)?\s*(?::\s*[^;=]+)?\{\s*$"
+    r"\([^;{]*\)?\s*(?:throws [\w., ]+)?(?::\s*[^;={]+)?\{(?:\s*$|.*\}\s*$)"
 )
 _NO_METHOD: Final = re.compile(
     r"\s*(?:\}\s*)?(?:if|for|foreach|while|switch|catch|return|else|do|with|match|using|new|await|throw|lock|select|go|"
@@ -67,6 +68,16 @@ def is_program(name: str) -> bool | None:
     """Return whether a file is a program's text, by its name; None where that does not tell."""
     suffix = name.rpartition("/")[2].rpartition(".")[2].lower() if "." in name else ""
     return True if suffix in _SUFFIXES else False if suffix in _PROSE_SUFFIXES else None
+
+
+def has_settings(name: str) -> bool:
+    """Return whether a file sets what a program reads, by its name."""
+    return bool(_SETTINGS.match(name.rpartition("/")[2]))
+
+
+def is_shell(name: str) -> bool:
+    """Return whether a call in a file of this name has no brackets."""
+    return name.endswith((".sh", ".bash", ".zsh"))
 
 
 def find_name(line: str) -> str | None:

@@ -76,6 +76,17 @@ def nightly():
     print("calling sweep_all(rows)")  # sweep_all(rows) is off
     sweep_all([])
 """
+BILL = """public class Bill {
+    private static final int ROUNDS = 7;
+
+    void pay(int cents) throws PayException {
+        audit("pay");
+    }
+
+    private void audit(String what) { log(what); }
+}
+"""
+SHELL = "ROUNDS=${ROUNDS:-9}\ndrain() { kill $1; }\ndrain 42\n"
 TEST = "from books import close_ledger\n\n\ndef test_it():\n    close_ledger(1)\n"
 
 
@@ -86,6 +97,9 @@ def document(tmp_path):
         ("main.go", MAIN),
         ("gate.go", GATE),
         ("night.py", NIGHT),
+        ("Bill.java", BILL),
+        ("run.sh", SHELL),
+        ("limits.yaml", "limits:\n  rounds: 3\n  ROUNDS: 11\n"),
         ("tests/test_books.py", TEST),
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -111,6 +125,17 @@ def ask(question, document):
         ("Who calls `run`?", ["in main, main.go:7: run(dsn)"]),
         ("Where is errEmpty returned?", ["in check, gate.go:8: return errEmpty"]),
         ("Where is PAUSE set?", ["night.py:3: PAUSE = 30", "night.py:4: gate.PAUSE = 45  # for all"]),
+        (
+            "Where is ROUNDS set?",
+            [
+                "in Bill, Bill.java:2: private static final int ROUNDS = 7;",
+                "limits.yaml:3: ROUNDS: 11",
+                "run.sh:1: ROUNDS=${ROUNDS:-9}",
+            ],
+        ),
+        ("Where is rounds set?", ["limits.yaml:2: rounds: 3"]),
+        ("Who calls audit?", ['in Bill.pay, Bill.java:5: audit("pay");']),
+        ("Who calls drain?", ["run.sh:3: drain 42"]),
         ("Where is PAUSE defined?", ["night.py:3: PAUSE = 30"]),
         ("Who calls sweep_all?", ["in nightly, night.py:13: sweep_all([])"]),
         ("Where is Leeway defined?", ["gate.go:5: const Leeway = 45"]),

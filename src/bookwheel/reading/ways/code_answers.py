@@ -16,7 +16,7 @@ import asyncio
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import dedent
 from typing import Final
 
@@ -28,7 +28,16 @@ from bookwheel.reading.ways.document_index import cut_chunks, index_passages
 from bookwheel.reading.ways.passages import Window
 from bookwheel.reading.ways.spec import Decision
 from bookwheel.reading.ways.table_answers import ToldAnswer
-from bookwheel.text.code import closes, find_name, has_only_imports, is_program, is_remark, is_test
+from bookwheel.text.code import (
+    closes,
+    find_name,
+    has_only_imports,
+    has_settings,
+    is_program,
+    is_remark,
+    is_shell,
+    is_test,
+)
 from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines, skip_file_header
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.structure import Shape
@@ -107,14 +116,15 @@ def find_code_answer(question: str, document: Document) -> ToldAnswer | None:
         return _tell(list(program.find_environment()))
     for whole, is_marked in _list_names(question, is_call=is_call):
         owner, _, name = whole.rpartition(".")
-        places = list(program.find(name))
+        sets = not is_call and bool(_SETS.search(question))
+        places = list(program.find(name, is_set=sets))
         places = [one for one in places if one.scope.rpartition(".")[2] == owner] or places if owner else places
         defined = [one for one in places if one.defines]
         if is_call and (defined or is_marked) and (uses := _choose_uses(question, places)):
             return _tell(uses)
-        set_ = [one for one in places if one.assigns and not one.is_remark]
-        found = [one for one in places if one in defined or one in set_] if _SETS.search(question) else defined
-        if not is_call and (found := found if defined else set_ if is_marked else []):
+        given = [one for one in places if one.assigns and not one.is_remark] if sets or not defined else []
+        found = [one for one in places if one in defined or one in given]
+        if not is_call and (defined or is_marked) and found:
             return _tell(found, passage=_cite_block(found[0].block, document) if len(found) == 1 else "")
     return None
 
@@ -141,7 +151,8 @@ def _list_names(question: str, *, is_call: bool) -> list[tuple[str, bool]]:
     verb = _CALLS.search(question) if is_call else None
     named = {one["name"]: True for one in found if _LOOKS_SO.search(one[0])}
     named |= {one["name"]: False for one in found if one["name"] not in named and _IN_CAPITALS.fullmatch(one["name"])}
-    # Of what is called, or alone is said to be defined, any word.
+    # Of what is called, or alone is said to be defined, any word; what alone is set is a name.
+    named |= {one[1]: True for one in _IS_DEFINED.finditer(question) if _SETS.search(one[0])}
     after = {one["name"]: False for one in found if verb and one.start() > verb.start("verb")}
     after |= {one[1]: False for one in _IS_DEFINED.finditer(question)}
     return [(name.replace("::", "."), is_marked) for name, is_marked in (named | (after | named)).items()]
@@ -238,6 +249,8 @@ class _Place:
 
     @property
     def calls(self) -> bool:
+        if is_shell(self.source) and re.search(rf"(?<![\w$.-]){re.escape(self.name)}(?![\w-])", self.bare):
+            return True
         return bool(re.search(rf"(?<![\w$]){re.escape(self.name)}\s*(?:<[^>()]*>|::<[^>]*>)?\(", self.bare))
 
     @property
@@ -270,8 +283,9 @@ class _Program:
         self._files = files or [(0, name)]
         self._opened: dict[int, _File] = {}
 
-    def find(self, name: str) -> Iterator[_Place]:
-        yield from self._find(re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])"), name)
+    def find(self, name: str, *, is_set: bool = False) -> Iterator[_Place]:
+        """Yield the lines of programs that have a name, and of files of settings where it is asked what sets it."""
+        yield from self._find(re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])"), name, is_set=is_set)
 
     def find_environment(self) -> Iterator[_Place]:
         """Yield the lines that read a variable of the environment: those of programs, else of tests and manuals."""
@@ -296,13 +310,15 @@ class _Program:
             self._opened[place] = _File(source, self._text, begins, end)
         return self._opened[place]
 
-    def _find(self, pattern: re.Pattern[str], name: str = "") -> Iterator[_Place]:
+    def _find(self, pattern: re.Pattern[str], name: str = "", *, is_set: bool = False) -> Iterator[_Place]:
         last = "", 0
         for found in pattern.finditer(self._text):
             at = bisect_right(self._starts, found.start()) - 1
-            if at < 0 or found.start() >= self._blocks[at].end:
+            is_code = at >= 0 and found.start() < self._blocks[at].end
+            if not is_code and not (is_set and has_settings(self.find_file(found.start())[0])):
                 continue
+            block = self._blocks[at] if is_code else replace(self._blocks[0], start=found.start(), end=found.end())
             file = self._open(found.start())
             if (line := file.find_line(found.start())) and (file.source, line) != last:
                 last = file.source, line
-                yield _Place(block=self._blocks[at], file=file, line=line, name=name)
+                yield _Place(block=block, file=file, line=line, name=name)

@@ -28,6 +28,15 @@ def test_the_command_writes_shows_and_asks_a_table(run, tmp_path: Path) -> None:
     assert len(printed.splitlines()) == 13
 
 
+def test_a_limit_that_ends_a_collection_is_said_with_what_goes_on(run, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text(write_document(12))
+    code, _, told = run("collect", str(book), SENTENCE, "--max-tokens-total", "50")
+    assert code == 4
+    assert "stopped: " in told
+    assert "bookwheel resume" in told
+
+
 def test_names_of_columns_that_are_a_guess_are_said_at_each_door(run, tmp_path: Path) -> None:
     book, note = tmp_path / "words.csv", "in tables where nothing tells: words.csv"
     book.write_text("pane,workshop\nputty,cellar\nglass,attic\n")

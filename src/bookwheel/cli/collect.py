@@ -137,7 +137,7 @@ async def read_table(
     sources: Sequence[str], wanted: TableRequest | str, options: ReadingOptions, *, parallel: bool, estimate: bool
 ) -> str:
     """Read the sources and return the reading's id; empty where only the cost was asked for."""
-    from bookwheel.cli.output import format_usage
+    from bookwheel.cli.output import format_usage, print_end
     from bookwheel.cli.runner import read_shown
     from bookwheel.session import WayRequest
     from bookwheel.tables.way import join_parts
@@ -157,6 +157,8 @@ async def read_table(
             if estimate:
                 return ""
             (reading,) = await read_shown(session, prepared, output)
+            if reading.status != "answered":
+                print_end(reading, output)
             if not output.quiet:
                 print_note(f"{format_usage(reading)} · bookwheel show {reading.id[:8]}", style="dim")
             return reading.id

@@ -100,8 +100,7 @@ def print_answer(reading: Reading, output: OutputOptions, title: str = "answer")
     if reading.answer and reading.status == "answered":
         _print_text(reading.answer, output, title)
     else:
-        print_note(f"{reading.status}: {reading.error}", style="bold yellow")
-        print_note(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}", style="")
+        print_end(reading, output)
     if reading.steps and "carried" in reading.steps[-1].flags and not output.quiet:
         print_note(f"from the memory of {reading.parent[:8]}; with --reread, the document is read again", style="dim")
     _print_gaps(reading, output)
@@ -113,6 +112,12 @@ def print_answer(reading: Reading, output: OutputOptions, title: str = "answer")
             print_verdict(stderr(), reading)
         print_note(f"{format_usage(reading)} · bookwheel show {reading.id[:8]}", style="dim")
     return find_exit_code(reading)
+
+
+def print_end(reading: Reading, output: OutputOptions) -> None:
+    """Print why a reading has no answer, and how it goes on."""
+    print_note(f"{reading.status}: {reading.error}", style="bold yellow")
+    print_note(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}", style="")
 
 
 def _print_text(answer: Answer, output: OutputOptions, title: str) -> None:

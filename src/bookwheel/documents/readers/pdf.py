@@ -328,7 +328,7 @@ _LONG_WORD: Final = 25
 _GLUED_SHARE: Final = 0.04
 _GARBLED_SHARE: Final = 0.02
 _STRANGE: Final = re.compile("[\N{REPLACEMENT CHARACTER}\ue000-\uf8ff]")
-_VOWEL: Final = re.compile("[aeiouy]", re.IGNORECASE)
+_VOWELS: Final = frozenset("aeiouyAEIOUY")
 
 
 def _find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
@@ -341,7 +341,7 @@ def _find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
             doubts.setdefault("whose words look glued together", []).append(number)
         strange = len(_STRANGE.findall(text))
         long_words = [word for word in words if len(word) > 3]  # noqa: PLR2004
-        vowelless = sum(not _VOWEL.search(word) for word in long_words)
+        vowelless = sum(map(_VOWELS.isdisjoint, long_words))
         few = len(long_words) < _ENOUGH_WORDS
         if strange > _GARBLED_SHARE * len(text) or (not few and vowelless > 0.4 * len(long_words)):
             doubts.setdefault("whose text looks garbled", []).append(number)

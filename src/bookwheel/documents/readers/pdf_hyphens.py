@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
@@ -24,9 +25,14 @@ class Hyphens:
     """Joins words that a line end has cut. What the document writes elsewhere decides: `non-free` keeps its hyphen."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._words: Counter[str] = Counter()
-        for word, count in Counter(chain.from_iterable(map(_WORD.findall, texts))).items():
-            self._words[word.lower()] += count
+        self._texts = list(texts)
+
+    @cached_property
+    def _words(self) -> Counter[str]:
+        words: Counter[str] = Counter()
+        for word, count in Counter(chain.from_iterable(map(_WORD.findall, self._texts))).items():
+            words[word.lower()] += count
+        return words
 
     def join(self, lines: Sequence[TextLine]) -> str:
         """Return the lines as text, paragraphs apart."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import accumulate, chain, compress, repeat
+from itertools import accumulate, chain, repeat
 from operator import add, sub
 from statistics import median
 from typing import Any, Final
@@ -21,9 +21,8 @@ from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.documents.readers.pdf_rules import Rule, find_crossings, is_ruled
 
 _CUTS: Final = frozenset("\x02\ufffe")
-_CUT: Final = re.compile("[\x02\ufffe]")
-_BLANKS: Final = re.compile(r"(\s+)")
-_LINE_END: Final = re.compile(r"[\r\n]")
+# PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
+_LINE: Final = re.compile("[^\r\n\x02\ufffe]*(?:[\x02\ufffe]|[\r\n]+|\\Z)")
 # Stands for the second half of a pair.
 _NOTHING: Final = "\x00"
 # A power, or the marks of notes.
@@ -157,18 +156,21 @@ def _split_text(text: str) -> tuple[list[str], list[int], list[int]]:
     words: list[str] = []
     starts: list[int] = []
     stops: list[int] = []
-    at = 0
-    # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
-    for end in (*(found.end() for found in _CUT.finditer(text)), len(text)):
-        pieces = _BLANKS.split(text[at:end])
-        bounds = list(accumulate(map(len, pieces), initial=at))
-        words += pieces[::2]
-        starts += bounds[:-1:2]
-        blanks = zip(bounds[1::2], pieces[1::2], strict=False)
-        stops += [stop for stop, blank in blanks if blank != " " and _LINE_END.search(blank)]
+    end = 0
+    for line in _LINE.findall(text):
+        at = end + len(line) - len(line.lstrip())
+        end += len(line)
         stops.append(end)
-        at = end
-    return list(filter(None, words)), list(compress(starts, words)), stops
+        found = line.split()
+        words += found
+        if " ".join(found) == line.strip():  # as in most lines
+            starts += map(add, accumulate(map(len, found), initial=at), range(len(found)))
+            continue
+        for word in found:
+            at = text.index(word, at)
+            starts.append(at)
+            at += len(word)
+    return words, starts, stops
 
 
 def _split_lines(

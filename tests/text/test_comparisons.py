@@ -122,6 +122,28 @@ def test_a_value_is_asked_for_or_the_row_that_has_it(question, answer):
     assert found.text == answer
 
 
+ACCOUNTS = "| Section | Income Other | Expenses Other |"
+OF_ACCOUNTS = [
+    "| Judo | 412 | 655 |",
+    "| Volleyball | 1,204 | 2,871 |",
+    "| Tax adviser | 0 | 30 |",
+    "| Total | 4,761 | 6,063 |",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which section had the highest other expenses?", "Volleyball"),
+        ("Which section had the lowest other expenses?", "Tax adviser"),
+    ],
+)
+def test_a_total_is_compared_with_none_of_its_parts(question, answer):
+    found = compare_rows(question, ACCOUNTS, OF_ACCOUNTS)
+    assert found
+    assert found.text == answer
+
+
 PLOTS = "| Plot | Tenant | Size (m²) |"
 OF_PLOTS = ["| 1 | Oyelaran | 250 |", "| 2 | Kohl | 125 |", "| 3 | Jensen | 500 |", "| 4 | Aziz | 240 |"]
 

@@ -51,6 +51,14 @@ def test_a_row_is_cut_at_its_own_marks(line, cells):
             "47.00",
             True,
         ),
+        ("| Tap | before (l) | after (l) |", "| South | 14 | 21 |", "What was it at the south tap before?", "14", True),
+        (
+            "| No | Surname | First name | Joined | Licence until |",
+            "| 8 | Ibrahim | Noor | 2025-09-15 | 2026-10-31 |",
+            "When does Noor Ibrahim's licence expire?",
+            "2026-10-31",
+            False,
+        ),
         ("| 证件 | 册数 | 借期 |", "| 成人证 | 10册 | 30天 |", "成人证能借几册？", "10册", False),
         (
             "| Card | Loan | Kept for |",

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from bookwheel.text.cells import read_row, split_cells
+from bookwheel.text.cells import is_total, read_row, split_cells
 from bookwheel.text.comparatives import HAN, asks_end, find_alternatives, find_order, names_two
 from bookwheel.text.figures import TERM, FigureGroup, list_units, measure
 from bookwheel.text.kinds import choose_figures, find_asked_columns, list_order_words
@@ -194,10 +194,16 @@ def find_group(name: str, cells: Sequence[str]) -> FigureGroup:
 
 
 def read_table(header: str, rows: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return the rows with their cells; not those that leave most of them empty, as a sum below the others does."""
+    """Return the rows with their cells; not a total, nor those that leave most of them empty, as a sum often does."""
     table = [(row, cells) for row in rows if len(cells := read_row(header, row)[1]) > 1]
     most = max((sum(map(bool, cells)) for _, cells in table), default=0)
-    return [(row, cells) for row, cells in table if 2 * sum(map(bool, cells)) > most]
+    return [(row, cells) for row, cells in table if 2 * sum(map(bool, cells)) > most and not _is_sum(cells)]
+
+
+def _is_sum(cells: Sequence[str]) -> bool:
+    """Tell if a row is called as a sum is and no more: a tax adviser is none."""
+    name = next(filter(None, cells), "")
+    return is_total(cells) and ("total" in name.casefold() or len(name.split()) == 1)
 
 
 def find_key(question: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[int, list[int]] | None:

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
+from bookwheel.text import lexicon
 from bookwheel.text.cells import read_row
 from bookwheel.text.kinds import find_columns
 from bookwheel.text.lexicon import stem, words
@@ -43,6 +44,7 @@ _PERIODS: Final = {
     )
     for adverb in adverbs.split()
 }
+_DIRECTIONS: Final = frozenset(map(stem, lexicon.DIRECTIONS))
 _LEAST_FUZZY: Final = 5
 _ALIKE: Final = 0.78
 _ASKS_FIGURE: Final = re.compile(
@@ -77,6 +79,9 @@ def find_cell(header: str, row: str, question: str, leads: str = "") -> FoundCel
     shares = [len((stems := find_stems(cell)) & asked) / max(1, len(stems)) for cell in cells]
     key = shares.index(max(shares)) if any(shares) else None
     own = find_stems(cells[key]) if key is not None else set[str]()
+    # A first name is no column, whatever it begins as.
+    called = find_stems(" ".join(names))
+    own |= {stem for cell, share in zip(cells, shares, strict=True) if share == 1 for stem in find_stems(cell) - called}
     able = [at for at in range(len(names)) if at != key and cells[at]]
     columns = (
         choose_columns(question, names, able, beside=own, by_kind=False)
@@ -150,6 +155,11 @@ def choose_columns(
     }
     best = max(shares.values(), default=0.0)
     named = [at for at in able if shares.get(at) == best] if best else []
+    if len(named) != 1:  # "Other" tells of two sums, and "before" may be all that a name says.
+        light = find_stems(question).difference(beside)
+        counts = {at: len(stems[at] & light) for at in named or able if named or stems[at] <= _DIRECTIONS}
+        most = [at for at, count in counts.items() if count and count == max(counts.values())]
+        named = most if len(most) == 1 else named
     if len(named) == 1:
         return named
     for found in find_columns(question, names) if by_kind else ():

@@ -173,6 +173,7 @@ def test_a_table_fills_while_it_reads_and_a_row_leads_to_its_place(deeds, assert
     expect(rows.nth(1)).to_contain_text("Beth")
     rows.nth(0).get_by_role("button", name="Remove this row").click()
     expect(rows).to_have_count(2)
+    expect(deeds.locator(".table.rows li")).to_contain_text("1 rows were removed by hand")
     deeds.get_by_text("Count by SQL").click()
     deeds.locator(".sql input").fill("select count(*) from rows")
     deeds.get_by_role("button", name="Count", exact=True).click()

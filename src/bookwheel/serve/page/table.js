@@ -61,7 +61,8 @@ export class TablePane {
     const open = document.activeElement?.closest?.("tr")?.dataset.row;
     const rows = table.rows.map((row) => this.#row(row, names));
     const head = h("tr", {}, names.map((name) => h("th", { scope: "col", dir: "auto" }, name)), h("th", { scope: "col" }, t("table.place")), this.own && h("th", { scope: "col" }, h("span", { class: "unseen" }, t("table.change"))));
-    refill(this.body, rows.length ? h("table", {}, h("thead", {}, head), h("tbody", {}, rows)) : h("p", { class: "soft" }, t(table.status === "reading" ? "table.yet" : "table.none")));
+    const notes = table.notes.length > 0 && h("ul", { class: "small" }, table.notes.map((one) => h("li", { dir: "auto" }, one)));
+    refill(this.body, rows.length ? h("table", {}, h("thead", {}, head), h("tbody", {}, rows)) : h("p", { class: "soft" }, t(table.status === "reading" ? "table.yet" : "table.none")), notes);
     if (open) this.body.querySelector(`tr[data-row="${CSS.escape(open)}"] button`)?.focus({ preventScroll: true });
     this.more.hidden = table.count <= table.rows.length;
   }

@@ -126,3 +126,13 @@ async def test_edits_go_on_from_the_newest_memory_too(make_session, begin):
     opened = await begin(session, way="edits")
     assert (await append(opened, "some words", source="one")).after.memory.text == "a fact"
     assert (await append(opened, "more words", source="two")).after.memory.text == "a fact"
+
+
+async def test_what_comes_back_on_another_day_is_no_repetition(session, begin):
+    opened = await begin(session)
+    for day, dose in (("01-01", 5), ("01-24", 10), ("02-07", 5)):
+        update = await append(opened, f"dose = {dose}", source="pharmacy", at=f"2026-{day}")
+        assert not update.is_known
+    assert opened.newest().memory.text == "dose = 5"
+    assert (await append(opened, "dose = 5", source="pharmacy", at="2026-02-07")).is_known
+    assert (await append(opened, "dose = 5", source="pharmacy")).is_known

@@ -241,3 +241,11 @@ def test_the_form_for_scripts_calls_that_of_a_class_of_ones_own() -> None:
             return source_or_text
 
     assert Own("ada").read("mine") == "mine"
+
+
+def test_a_file_that_changes_back_is_read_again(rowing) -> None:
+    def add(words: str) -> bool:
+        return rowing.read(TextDocument(words, name="gate.txt")).is_known
+
+    said = ["The gate is open.", "The gate is locked.", "The gate is open.", "The gate is open."]
+    assert [add(words) for words in said] == [False, False, False, True]

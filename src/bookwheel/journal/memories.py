@@ -134,16 +134,26 @@ class MemoryTables:
         self._writer.write_now(lambda connection: connection.execute(_KEEP_PLACE, values).close(), what)
 
     def add_text(
-        self, record: MemoryRecord, words: str | Sequence[Part], source: str, at: str, place: str = ""
+        self,
+        record: MemoryRecord,
+        words: str | Sequence[Part],
+        source: str,
+        at: str,
+        place: str = "",
+        *,
+        is_dated: bool = False,
+        is_changed: bool = False,
     ) -> tuple[MemoryText, bool]:
         """Queue a text behind those that are there; return it, and False if this source has said the same before.
 
-        A text in parts may have pages and pictures. A source that grows gives the place behind the text: it says what
-        is new, so that equal lines are no repetition.
+        What has a day is the same on that day alone, and what came back with a change of its file is new: "open" after
+        "shut". A text in parts may have pages and pictures. A source that grows gives the place behind the text: it
+        says what is new, so that equal lines are no repetition.
         """
         instant = datetime.fromisoformat(at).astimezone(UTC).isoformat()
         memory, most = record.number, record.limits.max_characters
-        find = f"SELECT {TEXTS.names} FROM memory_texts WHERE memory = ? AND source = ? AND sha256 = ?"
+        of_day = " AND at = ?" if is_dated else ""
+        find = f"SELECT {TEXTS.names} FROM memory_texts WHERE memory = ? AND source = ? AND sha256 = ?{of_day}"
 
         def insert(connection: sqlite3.Connection) -> tuple[MemoryText, bool]:
             parts = [] if isinstance(words, str) else label_parts(connection, memory, words)
@@ -151,8 +161,10 @@ class MemoryTables:
             sha256 = digest(content)
             if place:
                 connection.execute(_KEEP_PLACE, (memory, store_text(source), place))
-            elif row := connection.execute(find, (memory, store_text(source), sha256)).fetchone():
-                return TEXTS.from_row(row, {}), False
+            elif not is_changed:
+                asked = memory, store_text(source), sha256, *([at] if is_dated else [])
+                if row := connection.execute(find, asked).fetchone():
+                    return TEXTS.from_row(row, {}), False
             counts = "SELECT texts, characters, newest FROM memories WHERE number = ?"
             texts, characters, newest = connection.execute(counts, (memory,)).fetchone()
             if most is not None and characters + len(content) > most:

@@ -18,6 +18,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
@@ -73,7 +74,7 @@ async def store_all(opened: OpenMemory, texts: Sequence[DatedText]) -> list[tupl
     """Queue some texts, all or none of them; return each, and False if its source has said the same before."""
     for one in texts:
         check_text(one.content)
-    return [await store_text(opened, one.content, source=one.source, at=one.at) for one in texts]
+    return [await _store(opened, one) for one in texts]
 
 
 async def _read_stored(opened: OpenMemory, stored: Sequence[tuple[MemoryText, bool]]) -> MemoryUpdate:
@@ -117,7 +118,10 @@ async def store_files(
         new, gone = await asyncio.to_thread(split_file, rest, at), list[DatedText]()
         if not last and (had := json.loads(kept or "{}").get("lines")):
             # It was changed: what it had before is not said again.
-            new = [one for text in new if (one := await asyncio.to_thread(leave_out_known, text, had))]
+            left = [one for text in new if (one := await asyncio.to_thread(leave_out_known, text, had))]
+            # Several files of one id have not changed into each other.
+            is_alone = sum(other.named == file.named for other in files) == 1
+            new = [replace(one, is_changed=is_alone) for one in left]
             last = None if new else await asyncio.to_thread(_find_last, opened, file.named)
             known += [(last, False)] if last else []
         if new and (home := await asyncio.to_thread(_find_last, opened, file.named)):
@@ -150,6 +154,8 @@ async def store_files(
 
 def _is_held(opened: OpenMemory, text: DatedText) -> bool:
     """Return whether its source has said the same, by itself or with its folder."""
+    if text.is_changed:
+        return False
     if not isinstance(text.content, str) and any(part.pictures for part in text.content):
         return False
     tables, memory, lines = opened.tables, opened.record.number, mark_lines(text.words)
@@ -177,9 +183,13 @@ async def store_text(
 ) -> tuple[MemoryText, bool]:
     """Queue a text, which cannot be lost from here on; return it, and False if its source has said the same before."""
     check_text(content)
-    when = read_time(at)
-    named = source.strip() or f"text of {when}"
-    return await asyncio.to_thread(opened.tables.add_text, opened.record, content, named, when)
+    return await _store(opened, DatedText(content=content, source=source, at=at))
+
+
+async def _store(opened: OpenMemory, text: DatedText) -> tuple[MemoryText, bool]:
+    when = read_time(text.at)
+    add = partial(opened.tables.add_text, is_dated=text.at is not None, is_changed=text.is_changed)
+    return await asyncio.to_thread(add, opened.record, text.content, text.source.strip() or f"text of {when}", when)
 
 
 def check_text(content: str | Sequence[Part]) -> None:

@@ -40,6 +40,8 @@ class DatedText:
     source: str
     at: datetime | str | None
     """Its time; None for the time of its arrival."""
+    is_changed: bool = False
+    """It is new of a file that was changed, whatever that had before."""
 
     @property
     def words(self) -> str:

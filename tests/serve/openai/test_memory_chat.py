@@ -69,6 +69,15 @@ def test_a_conversation_that_is_sent_again_is_read_once(server, say) -> None:
     assert texts(server).count("chat") == 3
 
 
+def test_what_is_said_again_after_something_else_holds_again(server, say) -> None:
+    turns = ["lamp = on"]
+    for said in ("lamp = off", "lamp = on", "Is the lamp on ?"):
+        say(*turns)
+        turns += ["Noted.", said]
+    assert "lamp = on" in say(*turns)
+    assert texts(server) == ["chat", "chat", "chat#2", "chat", "test"]
+
+
 def test_a_chat_about_the_past_is_answered_as_of_then_and_read_by_nobody(server, say) -> None:
     with server.client() as client:
         for day, room in ((1, 12), (9, 31)):

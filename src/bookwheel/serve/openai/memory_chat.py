@@ -1,6 +1,7 @@
 """A chat with a lasting memory: the model `bookwheel/memory/NAME` answers from it, then reads the new turns into it.
 
-Each turn of the user is a text of the source `chat`, read once however often a client sends the whole conversation.
+Each turn of the user is a text of the source `chat`, read once however often a client sends the whole conversation;
+one that says the same as an earlier one is of `chat#2`, and so on, as it may take back what was said between.
 What the memory itself answered is not read: a memory that took its own words for evidence would believe its mistakes.
 With `as_of` it answers as it was known then, and reads nothing.
 """
@@ -8,6 +9,7 @@ With `as_of` it answers as it was known then, and reads nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.reading.earlier import format_turn
@@ -43,8 +45,9 @@ async def answer_from_memory(
     if not turns:
         raise refuse_silence()
     # What was said a moment ago is known before the next turn is answered.
-    for turn in turns[:-1] if chat.as_of is None else ():
-        await memories.add(key, name, turn, source=SOURCE, at=None)
+    sources = [_name_turn(turns, at) for at in range(len(turns))]
+    for turn, source in zip(turns[:-1], sources[:-1], strict=True) if chat.as_of is None else ():
+        await memories.add(key, name, turn, source=source, at=None)
     newest = max(at for at, text in enumerate(said) if text.role == "user")
     before = [format_turn(text.role, text.text) for text in said[:newest]]
     # The turn is a text too: an answer kept beside it would hold words that forgetting the text does not reach.
@@ -54,7 +57,7 @@ async def answer_from_memory(
     # What was told before has been read by now; of the newest turn the next answer tells.
     is_full = bool((await memories.show(key, name, None))["gaps"])
     if chat.as_of is None:
-        await memories.add(key, name, turns[-1], source=SOURCE, at=None, waits=False)
+        await memories.add(key, name, turns[-1], source=sources[-1], at=None, waits=False)
     # Who only told something wants no "it does not say".
     is_statement = found["verdict"] == "absent" and not _ASKS.search(turns[-1])
     text = _NOTED[language_of(turns[-1])] if is_statement else found["answer"]
@@ -63,3 +66,8 @@ async def answer_from_memory(
     told: dict[str, Any] = {} if is_statement else {**found}
     judged = {name: told[name] for name in ("verdict", "answers", "sign") if name in told}
     return make_reply(chat, chat.model, text, usage=Usage(**cast("dict[str, Any]", found["usage"])), **judged)
+
+
+def _name_turn(turns: Sequence[str], at: int) -> str:
+    before = turns[:at].count(turns[at])
+    return f"{SOURCE}#{before + 1}" if before else SOURCE

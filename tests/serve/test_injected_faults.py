@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
 from bookwheel.models import transport
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
+from bookwheel.serve.engine import running_reading
 from bookwheel.serve.engine.settings import ServerSettings
 
 sys.path.append(str(Path(__file__).parents[1] / "models"))
@@ -71,6 +73,34 @@ def test_a_reading_that_breaks_before_its_first_call_does_not_stand_as_under_way
             client.post(f"/readings/{id_}/resume", json={})
             list(client.get(f"/readings/{id_}/events").iter_lines())
             assert client.get(f"/readings/{id_}").json()["status"] == "answered"
+
+
+def test_a_full_disk_leaves_no_reading_under_way_for_ever(monkeypatch, tmp_path):
+    from bookwheel.models.scripted import ScriptedModel, keyword_reader
+
+    failed, whole = [], Journal.end
+
+    async def fill(*_):
+        raise JournalError("cannot write: database or disk is full")
+
+    async def end(journal, reading):
+        failed.append(reading.status)
+        if len(failed) < 3:
+            await fill()
+        await whole(journal, reading)
+
+    monkeypatch.setattr(running_reading, "_SECONDS_TO_STORE", 0.01)
+    monkeypatch.setattr(Journal, "add_step", fill)
+    monkeypatch.setattr(Journal, "end", end)
+    model = ScriptedModel(keyword_reader, plan=Plan(chunk_tokens=256, memory_tokens=64, answer_tokens=32))
+    with Journal(tmp_path / "j.sqlite") as journal:
+        app = build_app(journal=journal, models={model.name: model}, settings=ServerSettings())
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            id_ = client.post("/readings", json={"text": TEXT, "question": "Who wound it?"}).json()["reading"]
+            list(client.get(f"/readings/{id_}/events").iter_lines())
+            ended = client.get(f"/readings/{id_}").json()
+    assert (ended["status"], ended["error_kind"]) == ("failed", "JournalError")
+    assert "disk is full" in ended["error"]
 
 
 def _break_once(monkeypatch, owner, name, at=0):

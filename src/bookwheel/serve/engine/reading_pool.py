@@ -32,6 +32,7 @@ from bookwheel.serve.engine.running_reading import (
     ReadingRequest,
     RunningReading,
     Waiting,
+    store_end,
 )
 from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageEntry, UsageStore
@@ -258,10 +259,9 @@ class ReadingRunner:
             stored = await asyncio.to_thread(self.journal.reading, running.reading.id)
             if stored.status is not Status.READING or running.is_paused:
                 return stored
-            kind = type(running.error).__name__
-            kind = kind if is_passing_kind(kind) else ""
+            kind = name if is_passing_kind(name := type(running.error).__name__) else ""
             ended = replace(stored, status=Status.FAILED, error=str(running.error), error_kind=kind)
-            await self.journal.end(ended)
+            await store_end(self.journal, ended, running)
         except Exception as error:  # noqa: BLE001 - not begun, or the journal cannot be written any more
             if not running.is_started:
                 return None

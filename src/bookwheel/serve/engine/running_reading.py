@@ -14,6 +14,7 @@ whoever counts waits for the answer, in either loop or in a thread, so the reque
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -21,8 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from bookwheel.background import LoopThread
-from bookwheel.errors import BookwheelError, BudgetReached
-from bookwheel.journal import StoredDocument
+from bookwheel.errors import BookwheelError, BudgetReached, JournalError
+from bookwheel.journal import Journal, StoredDocument
 from bookwheel.plan import Budget
 from bookwheel.reading.several import Lockstep
 from bookwheel.serve.engine.access import Key, TokenQuota
@@ -36,6 +37,9 @@ DocumentOpener: TypeAlias = Callable[[], Coroutine[Any, Any, StoredDocument]]
 """Puts the document of a reading into the journal."""
 # Seconds between two looks at a reply that is being written: a stream brings dozens of tokens a second.
 _SECONDS_BETWEEN_LOOKS: Final = 0.1
+# Between two tries to store the end of a reading.
+_SECONDS_TO_STORE: Final = 1.0
+_log: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
@@ -261,6 +265,24 @@ class LoopJob(Generic[_T]):
         self._work.close()
         if not self.outcome.done():
             self.outcome.set_exception((None if ended.cancelled() else ended.exception()) or JobCancelled())
+
+
+async def store_end(journal: Journal, ended: Reading, running: RunningReading) -> None:
+    """Store how a reading ended as soon as that is possible: a full disk may have room again.
+
+    Who ends the reading or the server does not wait for it.
+    """
+    tries = 0
+    while True:
+        try:
+            return await journal.end(ended)
+        except JournalError as error:
+            if running.is_interrupted:
+                raise
+            if not tries:
+                _log.warning("reading %s: its end cannot be stored yet: %s", ended.id, error)
+        tries += 1
+        await asyncio.sleep(_SECONDS_TO_STORE)
 
 
 class ReadingLoop:

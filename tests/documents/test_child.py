@@ -290,6 +290,13 @@ def test_several_waits_count_together(work) -> None:
         list(items)
 
 
+def test_one_thread_watches_over_the_time_of_all_items(work, monkeypatch) -> None:
+    started, start = [], threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda self: (started.append(self), start(self))[1])
+    assert run(work.echo, *range(100)) == [*range(100)]
+    assert len(started) == 1
+
+
 def test_time_for_pictures_is_added_to_both_limits(work) -> None:
     assert run(work.read_pictures, 0.6, 7.5, seconds=0.3) == [8]
     with pytest.raises(ConversionLimit):

@@ -41,7 +41,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -63,6 +63,7 @@ _IS_CHILD: Final = "BOOKWHEEL_CHILD"
 _MOST_JOBS: Final = 200
 # Seconds between two looks at whether a waiting caller was cancelled.
 _LOOK: Final = 0.1
+_LEAST_LOOK: Final = 0.01
 
 _ADVICE: Final = "It may be damaged: save it again, or convert it to text yourself."
 
@@ -138,37 +139,33 @@ class _Child:
 
     def items(self, name: str, limits: ChildLimits) -> Iterator[Any]:
         """Yield the items; raise the error that ended the work."""
-        seconds, size, for_pictures = limits.seconds, limits.output_bytes, limits.picture_seconds
+        size, for_pictures = limits.output_bytes, limits.picture_seconds
         stop = self.killer(_limit_error(name, f"{limits.seconds:g} seconds"))
-        while True:
-            began = time.monotonic()
-            # The time that the caller takes for an item does not count.
-            timer = threading.Timer(max(0.0, seconds), stop)
-            timer.daemon = True
-            timer.start()
-            try:
-                frame = read_frame(self._frames, size)
-            except OverflowError:
-                self.killer(_limit_error(name, f"{limits.output_bytes >> 20} MiB of text"))()
-                frame = None
-            finally:
-                timer.cancel()
-            if frame is None:
-                raise self._explain_end(name, limits)
-            (kind, *values), taken = frame
-            seconds -= time.monotonic() - began
-            size -= taken
-            if kind == "item":
-                yield values[0]
-                continue
-            if kind == "more":
-                more = min(float(values[0]), for_pictures)
-                seconds, for_pictures = seconds + more, for_pictures - more
-                continue
-            self.is_idle = kind in {"done", "bookwheel", "system"}
-            if kind == "done":
-                return
-            raise _rebuild_error(kind, values, name, limits)
+        with closing(_Clock(limits.seconds, stop)) as clock:
+            while True:
+                try:
+                    # The time that the caller takes for an item does not count.
+                    with clock.run():
+                        frame = read_frame(self._frames, size)
+                except OverflowError:
+                    self.killer(_limit_error(name, f"{limits.output_bytes >> 20} MiB of text"))()
+                    frame = None
+                if frame is None:
+                    raise self._explain_end(name, limits)
+                (kind, *values), taken = frame
+                size -= taken
+                if kind == "item":
+                    yield values[0]
+                    continue
+                if kind == "more":
+                    more = min(float(values[0]), for_pictures)
+                    for_pictures -= more
+                    clock.add(more)
+                    continue
+                self.is_idle = kind in {"done", "bookwheel", "system"}
+                if kind == "done":
+                    return
+                raise _rebuild_error(kind, values, name, limits)
 
     def killer(self, reason: BookwheelError) -> Callable[[], None]:
         """Return a function that kills the process, from any thread, unless it has gone on to other work."""
@@ -203,6 +200,46 @@ class _Child:
             return ConverterCrash(f"{name} was not converted: its converter was ended from outside, {advice}")
         reason = signal.Signals(-status).name if status < 0 else f"status {status}"
         return ConverterCrash(f"{name} cannot be converted: its converter died of it ({reason}). {_ADVICE}")
+
+
+class _Clock:
+    """Calls `stop` once it has run for some seconds in all: one thread, however often it runs."""
+
+    def __init__(self, seconds: float, stop: Callable[[], None]) -> None:
+        self._left = seconds
+        self._began: float | None = None
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        with self._lock:
+            self._began = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._left -= time.monotonic() - self._began
+                self._began = None
+
+    def add(self, seconds: float) -> None:
+        with self._lock:
+            self._left += seconds
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _watch(self) -> None:
+        left = self._left
+        # While it stands, it is looked at again as late as it could have run out.
+        while not self._closed.wait(max(left, _LEAST_LOOK)):
+            with self._lock:
+                left = self._left - (time.monotonic() - self._began if self._began else 0.0)
+                if self._began and left <= 0:
+                    self._stop()
+                    return
 
 
 def _limit_error(name: str, what: str) -> ConversionLimit:

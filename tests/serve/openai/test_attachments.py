@@ -11,6 +11,9 @@ from openai import BadRequestError, OpenAI
 from PIL import Image, ImageDraw, ImageFont
 
 from bookwheel.journal.shelf import Reach
+from bookwheel.serve.openai.chat import _has_one_text
+from bookwheel.serve.openai.conversation import parse_messages
+from bookwheel.serve.openai.requests import MessageShape
 
 USER = "user"
 HTML = f"<html><body><h1>Notes</h1><p>{FACT}</p><p>{'Rain fell. ' * 200}</p></body></html>"
@@ -111,6 +114,12 @@ def test_a_picture_of_a_message_is_read_by_its_words_and_kept(up, ai) -> None:
     document = up.journal.document_of(said.reading)
     assert "Ada Quill" in document.slice(0, document.length)
     assert [one.label for one in document.list_pictures()] == ["page 1, figure 1"]
+
+
+@pytest.mark.parametrize("has_picture", [False, True])
+def test_a_question_with_a_picture_has_something_to_read(*, has_picture: bool) -> None:
+    parts = [{"type": "text", "text": "Who is the pilot?"}, *([picture_part()] if has_picture else [])]
+    assert _has_one_text(parse_messages([MessageShape(role=USER, content=parts)])) is not has_picture
 
 
 def test_pictures_beside_a_long_text_are_read_behind_it(up, ai) -> None:

@@ -267,7 +267,7 @@ def _frame_tokens(contents: ChatContents) -> int:
 def _has_one_text(contents: ChatContents) -> bool:
     """Return whether there is nothing to read: a greeting, or a question alone."""
     texts = [text.text.strip() for text in contents.texts if text.text.strip()]
-    return len(texts) == 1 and "\n" not in texts[0]
+    return len(texts) == 1 and "\n" not in texts[0] and not contents.pictures
 
 
 def _check_user_text(contents: ChatContents) -> None:

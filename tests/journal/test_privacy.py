@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from journal_readings import begin_reading, step
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
-from bookwheel.journal import Journal
+from bookwheel.journal import Journal, files
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
 
@@ -74,3 +78,32 @@ def test_looking_needs_no_right_to_write(tmp_path: Path) -> None:
         with pytest.raises(JournalError):
             journal._writer.write_now(lambda connection: connection.execute("DELETE FROM texts"))
     assert path.stat().st_mtime_ns == before
+
+
+def test_what_is_deleted_is_in_no_file_of_a_journal_that_stays_open_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+
+    def has_secret() -> bool:
+        return any(b"giraffe" in one.read_bytes() for one in tmp_path.iterdir() if one.is_file())
+
+    with Journal(path) as served, Journal(path) as other:
+        for forgetting in (served, other):
+            reading = begin_reading(served)
+            asyncio.run(served.add_step(reading.id, step(0, "the giraffe")))
+            assert has_secret()
+            forgetting.delete(reading.id)
+            assert not has_secret()
+
+
+def test_a_log_that_another_process_reads_is_told_and_emptied_by_the_next_deletion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_EMPTYING_SECONDS", 0.1)
+    monkeypatch.setattr(files, "_BUSY_SECONDS", 0.1)
+    with Journal(tmp_path / "journal.sqlite") as journal, closing(sqlite3.connect(journal.path)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM texts").fetchall()
+        journal.keep(TextDocument("words"))
+        assert not journal.delete_unread(all_=True)
+        reader.rollback()
+        assert journal.delete_unread()

@@ -226,6 +226,7 @@ def forget(
     journal = output.find_journal()
     deleted: list[str] = []
     kept: dict[str, str] = {}
+    is_gone = True
     if journal is not None:
         with journal:
             for id_ in _find_ids(journal, readings, older_than):
@@ -235,13 +236,14 @@ def forget(
                 except BookwheelError as error:  # the others go all the same
                     kept[id_] = str(error)
             if unread or deleted:
-                journal.delete_unread(all_=unread)
+                is_gone = journal.delete_unread(all_=unread)
     elif readings:
         output.require_journal(readings[0])
     if output.as_json:
         print_json({"deleted": deleted, "kept": kept})
     else:
-        print_note(f"deleted {len(deleted)} readings", style="dim")
+        left = "" if is_gone else "; the journal's log is in use and has their words until the next command"
+        print_note(f"deleted {len(deleted)} readings{left}", style="dim")
         for reason in kept.values():
             print_note(reason)
     return 2 if kept else 0

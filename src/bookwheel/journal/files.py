@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,8 @@ SYNCHRONOUS: Final = "FULL"
 """SQLite waits for the disk at every commit, so that a power cut takes no step that was paid for."""
 # Seconds to wait for another process that is writing.
 _BUSY_SECONDS: Final = 60
+# Seconds for which a checkpoint waits for other processes that read.
+_EMPTYING_SECONDS: Final = 5.0
 # Size that the write-ahead log shrinks to after a large document.
 _LOG_BYTES: Final = 64 << 20
 COMMITS: Final = ".commits"
@@ -165,6 +168,17 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
     return connection
+
+
+def empty_log(path: Path) -> bool:
+    """Empty the write-ahead log, which keeps what was deleted; return False while another process reads from it."""
+    with translate_errors(path, "empty the log of"), closing(connect(path)) as connection:
+        patience = time.monotonic() + _EMPTYING_SECONDS
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > patience:
+                return False
+            time.sleep(0.05)
+    return True
 
 
 def connect_read_only(path: Path, *, may_have_lost: bool = False) -> sqlite3.Connection:

@@ -7,7 +7,6 @@ plain letters, so that a search of the file's bytes can prove what was forgotten
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from bookwheel.errors import InputError, JournalError, NotKept
 from bookwheel.journal.access import ReadPool, Writer
-from bookwheel.journal.files import connect, hold_lock, lock_folder, translate_errors
+from bookwheel.journal.files import connect, empty_log, hold_lock, lock_folder, translate_errors
 from bookwheel.journal.forgotten import drop_answers, drop_places, drop_words
 from bookwheel.journal.memory_indexes import MemoryIndexes
 from bookwheel.journal.memory_pictures import MemoryPictures, insert_parts, label_parts
@@ -52,8 +51,6 @@ _KEEP_PLACE: Final = "INSERT OR REPLACE INTO memory_follows (memory, source, pla
 _DROP_SUMS: Final = (
     "UPDATE memory_follows SET place = json_remove(place, '$.lines') WHERE memory = ? AND json_valid(place)"
 )
-# Seconds for which a checkpoint waits for other processes that read.
-_PURGE_SECONDS: Final = 5.0
 # Texts that are loaded at once: a few are at most what one may be long, most are short.
 _BATCH: Final = 16
 _NEVER: Final = 2**62
@@ -357,11 +354,8 @@ class MemoryTables:
         with translate_errors(path, "purge"), closing(connect(path)) as connection:
             # A page that was split may keep words in its unused part, which only a rewrite of the file drops.
             connection.execute("VACUUM")
-            patience = time.monotonic() + _PURGE_SECONDS
-            while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                if time.monotonic() > patience:
-                    return False
-                time.sleep(0.05)
+        if not empty_log(path):
+            return False
         self._writer.execute_now("UPDATE memory_forgets SET purged = 1 WHERE ended <> ''")
         return True
 

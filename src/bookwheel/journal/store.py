@@ -18,6 +18,7 @@ from bookwheel.journal.files import (
     claim_path,
     connect,
     connect_read_only,
+    empty_log,
     hold_lock,
     is_held,
     prepare_file,
@@ -346,10 +347,13 @@ class Journal:
         clear_conversions()
         self.forget_deleted()
 
-    def delete_unread(self, *, all_: bool = False) -> None:
-        """Delete the documents that no reading is of: those older than a day, or with `all_` every one."""
+    def delete_unread(self, *, all_: bool = False) -> bool:
+        """Delete the documents that no reading is of: those older than a day, or with `all_` every one.
+
+        Return what `forget_deleted` does.
+        """
         self._writer.write_now(lambda connection: delete_unread(connection, all_=all_))
-        self.forget_deleted()
+        return self.forget_deleted()
 
     def search(
         self, query: str, *, limit: int = 20, ids: Sequence[str] | None = None, documents: Sequence[str] | None = None
@@ -362,10 +366,12 @@ class Journal:
 
         return search(self._reader, query, limit=limit, ids=ids, documents=documents)
 
-    def forget_deleted(self) -> None:
+    def forget_deleted(self) -> bool:
+        """Drop the words of what was deleted from the index and the log; False while another process reads the log."""
         from bookwheel.journal.search import forget_deleted
 
         forget_deleted(self._reader)
+        return empty_log(self.path)
 
     def find_damage(self) -> list[str]:
         """Return a sentence for each damaged row and for damage of the file itself; it reads the whole journal."""

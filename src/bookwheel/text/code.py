@@ -24,14 +24,16 @@ _SUFFIXES: Final = words(
     "py pyi pyx go ts tsx mts cts js jsx mjs cjs sql rs java kt kts scala swift c h cc cpp cxx hpp cs rb php "
     "lua sh bash zsh pl r jl ex exs erl hs ml clj dart vue svelte proto graphql gql tf zig nim f90 vb ps1"
 )
-_SETTINGS: Final = re.compile(r"(?:[^/]*\.(?:ya?ml|toml|ini|cfg|conf|env|properties|json)|[^/]*\.env\.\w+|Makefile)$")
+_SETTINGS: Final = re.compile(
+    r"(?:[^/]*\.(?:ya?ml|toml|ini|cfg|conf|env|properties|json)|[^/]*\.env\.\w+|Makefile|Dockerfile)$"
+)
 _PROSE_SUFFIXES: Final = words("md markdown rst txt adoc org tex log csv tsv html htm")
 _MODIFIERS: Final = (
     r"(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract|async|override|virtual|inline|"
     r"unsafe|extern|open|sealed|data|partial|readonly|pub(?:\([\w: ]+\))?)\s+)*"
 )
 _NAMED: Final = re.compile(
-    rf"\s*{_MODIFIERS}(?:def|class|func|function\s?\*?|fn|interface|struct|enum|trait|impl|type|object|namespace|module|"
+    rf"\s*{_MODIFIERS}(?:def|class|func?|function\s?\*?|fn|interface|struct|enum|trait|impl|type|object|namespace|module|"
     r"record|message|service|macro_rules!)\s+(?:\([^)]*\)\s*)?(?:<[^>]*>\s*)?(?P<name>[\w$.]+)"
 )
 _SQL: Final = re.compile(
@@ -48,6 +50,7 @@ _METHOD: Final = re.compile(
     rf"(?!.*=>)\s*{_MODIFIERS}(?:[\w<>\[\],.?*& ]+\s)?(?P<name>[\w$]+)\s*(?:<[^>]*>)?"
     r"\([^;{]*\)?\s*(?:throws [\w., ]+)?(?::\s*[^;={]+)?\{(?:\s*$|.*\}\s*$)"
 )
+_IN_A_LINE: Final = re.compile(rf"\s*{_MODIFIERS}[\w<>\[\],.?]+\s+(?P<name>\w+)\s*\([^()]*\)\s*=>")
 _NO_METHOD: Final = re.compile(
     r"\s*(?:\}\s*)?(?:if|for|foreach|while|switch|catch|return|else|do|with|match|using|new|await|throw|lock|select|go|"
     r"defer)\b"
@@ -75,9 +78,9 @@ def has_settings(name: str) -> bool:
     return bool(_SETTINGS.match(name.rpartition("/")[2]))
 
 
-def is_shell(name: str) -> bool:
-    """Return whether a call in a file of this name has no brackets."""
-    return name.endswith((".sh", ".bash", ".zsh"))
+def has_bare_calls(name: str) -> bool:
+    """Return whether a call in a file of this name may have no brackets."""
+    return name.endswith((".sh", ".bash", ".zsh", ".rb"))
 
 
 def find_name(line: str) -> str | None:
@@ -88,7 +91,7 @@ def find_name(line: str) -> str | None:
     """
     if found := _NAMED.match(line) or _SQL.match(line) or _VALUE.match(line):
         return str(next(filter(None, found.groupdict().values())))
-    method = None if _NO_METHOD.match(line) else _METHOD.match(line)
+    method = None if _NO_METHOD.match(line) else _METHOD.match(line) or _IN_A_LINE.match(line)
     return str(method["name"]) if method else None
 
 

@@ -87,6 +87,10 @@ BILL = """public class Bill {
 }
 """
 SHELL = "ROUNDS=${ROUNDS:-9}\ndrain() { kill $1; }\ndrain 42\n"
+POOL = "#define DEPTH 32\nint pool(int n) { return n > DEPTH; }\n"
+PHP = "<?php\ndefine('DEPTH', 48);\nfunction ring($text) { echo $text; }\nring('a');\n"
+RUBY = 'class Bell\n  def pay\n    ring "paid"\n  end\nend\n'
+SHARP = "class Api {\n    void Pay() {\n        Sound(1);\n    }\n    void Sound(int n) => Log(n);\n}\n"
 TEST = "from books import close_ledger\n\n\ndef test_it():\n    close_ledger(1)\n"
 
 
@@ -99,6 +103,10 @@ def document(tmp_path):
         ("night.py", NIGHT),
         ("Bill.java", BILL),
         ("run.sh", SHELL),
+        ("pool.c", POOL),
+        ("shop.php", PHP),
+        ("bell.rb", RUBY),
+        ("Api.cs", SHARP),
         ("limits.yaml", "limits:\n  rounds: 3\n  ROUNDS: 11\n"),
         ("tests/test_books.py", TEST),
     ):
@@ -133,6 +141,9 @@ def ask(question, document):
                 "run.sh:1: ROUNDS=${ROUNDS:-9}",
             ],
         ),
+        ("Where is DEPTH set?", ["pool.c:1: #define DEPTH 32", "shop.php:2: define('DEPTH', 48);"]),
+        ("Who calls ring?", ['in Bell.pay, bell.rb:3: ring "paid"', "shop.php:4: ring('a');"]),
+        ("Who calls Sound?", ["in Api.Pay, Api.cs:3: Sound(1);"]),
         ("Where is rounds set?", ["limits.yaml:2: rounds: 3"]),
         ("Who calls audit?", ['in Bill.pay, Bill.java:5: audit("pay");']),
         ("Who calls drain?", ["run.sh:3: drain 42"]),

@@ -31,11 +31,11 @@ from bookwheel.reading.ways.table_answers import ToldAnswer
 from bookwheel.text.code import (
     closes,
     find_name,
+    has_bare_calls,
     has_only_imports,
     has_settings,
     is_program,
     is_remark,
-    is_shell,
     is_test,
 )
 from bookwheel.text.lines import FILE_HEADER, find_lines, has_lines, skip_file_header
@@ -71,7 +71,7 @@ _WORDS: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`|(?:(
 _ENVIRONMENT: Final = re.compile(r"\benv(?:ironment)?[ -]?var(?:iable)?s?\b", re.IGNORECASE)
 _READS: Final = re.compile(
     r"(?:(?<!del )\bos\.environ(?:\.get\(|\[(?![^\]\n]*\]\s*=[^=])|\.pop\(|\.setdefault\()|[gG]et_?[eE]nv\(|"
-    r"LookupEnv\(|env::var(?:_os)?\(|\bENV(?:\.fetch\(|\[)|getEnvironmentVariable\()\s*[\"'`]?\w+|"
+    r"LookupEnv\(|env::var(?:_os)?\(|\bENV(?:\.fetch\(|\[)|[gG]etEnvironmentVariable\()\s*[\"'`]?\w+|"
     r"(?:process|import\.meta|Deno|Bun)\.env(?:\.|\[|\.get\()[\"']?\w+|\"[A-Z][A-Z0-9_]{2,}\"\s+in\s+os\.environ"
 )
 _ASKED_OF_ALL: Final = find_stems(
@@ -245,11 +245,13 @@ class _Place:
 
     @property
     def assigns(self) -> bool:
-        return bool(re.search(rf"(?<![\w$]){re.escape(self.name)}[\"']?\]?\s*(?::=|[:=](?!=))", self.text))
+        name = re.escape(self.name)
+        given = rf"(?<![\w$]){name}[\"']?\]?\s*(?::=|[:=](?!=))|#define\s+{name}\b|\bdefine\(\s*[\"']{name}[\"']\s*,"
+        return bool(re.search(given, self.text))
 
     @property
     def calls(self) -> bool:
-        if is_shell(self.source) and re.search(rf"(?<![\w$.-]){re.escape(self.name)}(?![\w-])", self.bare):
+        if has_bare_calls(self.source) and re.search(rf"(?<![\w$.:-]){re.escape(self.name)}(?![\w-])", self.bare):
             return True
         return bool(re.search(rf"(?<![\w$]){re.escape(self.name)}\s*(?:<[^>()]*>|::<[^>]*>)?\(", self.bare))
 

@@ -140,6 +140,34 @@ def test_the_number_of_a_day_before_its_month_ends_no_sentence() -> None:
     assert len(list_sentences(text)) == 5
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Vom 22. Dezember bis 3. Januar, doch am 28. und 29. wird geöffnet.",
+        "Sie liegt im 2. Stock links, die 1. Vorsitzende wohnt darüber.",
+        "Gemäß § 1 Abs. 2, d. h. seit dem Nachtrag v. 3. 4. 2024, vgl. Ziff. 3 des Anhangs.",
+        "Herr Adam, geb. 1961, Hauptstr. 5, zahlt u. a. das Holz von 44 v. Chr. nicht.",
+        "It is due under cl. 1.6 of the lease, Sch. 2 para. 4 and ss. 3 and 4, on Mon. 3 March in Mill Rd. by the gate.",
+        "Le 22 janv. 2024, p. ex. avant midi.",
+    ],
+)
+def test_an_ordinal_or_an_abbreviation_before_what_goes_on_ends_no_sentence(text: str) -> None:
+    assert list_sentences(text) == [text]
+
+
+def test_what_looks_like_an_abbreviation_ends_its_sentence_before_a_capital_and_a_blank_line() -> None:
+    text = (
+        "Der Weg ist die Hauptstr. Dann kommt der Wald. It weighs 5 kg. 40 men left on Mon. They came by sun. 3 stayed."
+    )
+    assert len(list_sentences(text)) == 6
+    assert list_sentences("It opens on the 28.\n\nand the rest\n\nsee cl.\n\n4 lamps") == [
+        "It opens on the 28.",
+        "and the rest",
+        "see cl.",
+        "4 lamps",
+    ]
+
+
 @pytest.mark.parametrize("text", ["He left in 1990. August came.", "There were 3. August was wet."])
 def test_a_number_before_the_name_of_an_english_month_ends_its_sentence(text: str) -> None:
     assert len(list_sentences(text)) == 2

@@ -30,18 +30,23 @@ _END: Final = compile_late(
 )
 # What stands before a dot that ends no sentence: what it shortens goes on, whatever comes.
 _TITLES: Final = words(
-    "Mr Mrs Ms Dr St Prof Rev Hon Capt Col Gen Lt Sgt Gov Sen Rep Messrs Mt Mme Mlle vs cf viz approx e.g i.e "
+    "Mr Mrs Ms Dr St Prof Rev Hon Capt Col Gen Lt Sgt Gov Sen Rep Messrs Mt Mme Mlle vs cf vgl viz approx e.g i.e "
     "Fig Figs fig figs Eq Eqs eq eqs"
 )
 # After these a sentence can end, but not before a small letter, a number or a bracket ("No. 5", "6 p.m. and",
 # "et al. (2022)").
 _SHORT: Final = words(
-    "abs al apr art aug bros ca ch co corp dec dept ed eds est etc excl feb govt inc incl jan jr ltd max min no "
-    "nos nov nr oct op p pp resp sec sept sr vol vols"
+    "abs abschn al apr art aug av ave avr bros ca ch co corp dec déc dept dez ed eds est etc evtl ex excl feb févr "
+    "geb gest govt inc incl inkl jan janv jr juil ltd mar max min no nos nov nr oct op p para paras pp reg regs resp "
+    "sec sept sr tel usw vol vols ziff"
 )
+_WEEKDAYS: Final = words("Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun")
+# So is what has no vowel ("cl. 4", "Sch. 2", "Mill Rd. and") and is no unit ("It weighs 5 kg. 40 men left."), and a
+# street of German.
+_CLIPPED: Final = compile_late(r"(?<![^\W_])(?<!\d )[B-DF-HJ-NP-TV-Z]?[b-df-hj-np-tv-xzß]{1,5}\Z|[^\W\d_]str\Z")
 # The letter before the dot of "J. Quill" or "U.S. Navy".
 _INITIAL: Final = compile_late(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-Z]\Z")
-_DOTTED: Final = compile_late(r"(?:[^\W\d_]\.)+[^\W\d_]")
+_DOTTED: Final = compile_late(r"(?<![^\W_])(?:[^\W\d_]\. ?)+[^\W\d_]\Z")
 # "1." at the beginning of a line is the number of an item.
 _ITEM_NUMBER: Final = compile_late(r"^[ \t]*\(?\d{1,3}\Z", re.MULTILINE)
 # Behind the number of a day: "12. Oktober". Four of these months are English too, and need a year behind them, or what
@@ -51,14 +56,17 @@ _GERMAN_MONTH: Final = compile_late(
 )
 _MONTH: Final = compile_late(r"(?:April|August|September|November)\b")
 _DAY: Final = compile_late(r"(?:0?[1-9]|[12]\d|3[01])")
-# One letter and its dot: the other half of "z. B.".
-_HALF: Final = compile_late(r"[^\W\d_]\.")
+_DATE: Final = compile_late(r"\b\d{1,2}\.\s?\d{1,2}\.\s?\d{2,4}\b")
+_ARTICLE: Final = compile_late(r"\b(?:im|beim|zum|zur|vom|der|die|das|dem|den|des)\s+\d{1,2}\Z", re.IGNORECASE)
+# The other half of "z. B." and of "n. Chr."
+_HALF: Final = compile_late(r"[^\W\d_](?:hr)?\.")
 _DAY_BEFORE: Final = compile_late(
     r"\b(?:am|vom|zum|dem|den|der|des|seit|bis|ab|und|nach|vor|mo|di|mi|do|fr|sa|so|\w+tag|\w+woch),?\s+(?:0?[1-9]|[12]\d|3[01])\Z",
     re.IGNORECASE,
 )
 # Characters of the longest word in these lists, with an opening quote or bracket.
 _LONGEST_SHORT: Final = 10
+_LONGEST_ORDINAL: Final = 2
 _OPENS: Final = ("(", "[")
 # And of a day of the week with the number of the day.
 _LONGEST_DAY: Final = 16
@@ -105,25 +113,35 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
     # '"Go!" she said', "the ... lamp"
     if after.islower() and (match["closed"] or match["mark"] == "…" or text[at - 1 : at] == "."):
         return False
-    if match["mark"] != ".":
+    if match["mark"] != "." or text.count("\n", at, match.end()) > 1:
         return True
-    words = text[max(0, at - _LONGEST_SHORT) : at].rsplit(None, 1)
+    begins = max(0, at - _LONGEST_SHORT)
+    words = text[begins:at].rsplit(None, 1)
     word = words[-1].lstrip("\"'“‘«([") if words else ""
     if word in _TITLES or _INITIAL.search(word):
-        # What an initial shortens goes on, but not behind a blank line: "Ask Jonas O."
-        return text.count("\n", at, match.end()) > 1
-    if (after.islower() or after.isdigit() or after in _OPENS) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
         return False
-    is_half = len(word) == 1 and word.islower() and _HALF.match(text, match.end())
-    is_day = _DAY.fullmatch(word) and (
-        _GERMAN_MONTH.match(text, match.end())
-        or (_MONTH.match(text, match.end()) and _DAY_BEFORE.search(text, max(0, at - _LONGEST_DAY), at))
-    )
-    return (
-        not is_half
-        and not is_day
-        and not (word.isdigit() and _ITEM_NUMBER.search(text, max(0, at - _LONGEST_SHORT), at))
-    )
+    if word.isdigit():
+        return not _is_ordinal(text, word, at, match.end())
+    if len(word) == 1 and word.islower() and _HALF.match(text, match.end()):
+        return False
+    shapes = (_DOTTED, _CLIPPED)
+    is_short = word.lower() in _SHORT or word in _WEEKDAYS or any(shape.search(text, begins, at) for shape in shapes)
+    return not (is_short and (after.islower() or after.isdigit() or after in _OPENS))
+
+
+def _is_ordinal(text: str, word: str, at: int, end: int) -> bool:
+    """Tell if the number whose dot stands at `at` counts what goes on at `end`: an item, a day, a floor."""
+    before = max(0, at - _LONGEST_DAY)
+    if _ITEM_NUMBER.search(text, before, at):
+        return True
+    if len(word) > _LONGEST_ORDINAL:
+        return False
+    if text[end : end + 1].islower() or _ARTICLE.search(text, before, at):
+        return True
+    if any(one.start() < at < one.end() for one in _DATE.finditer(text, before, end + _LONGEST_DAY)):
+        return True
+    is_month = _MONTH.match(text, end) and _DAY_BEFORE.search(text, before, at)
+    return bool(_DAY.fullmatch(word) and (is_month or _GERMAN_MONTH.match(text, end)))
 
 
 def _find_soft_end(text: str, start: int, end: int) -> int:

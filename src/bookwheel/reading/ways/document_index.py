@@ -24,7 +24,7 @@ from bookwheel.types import Chunk, Document, Step
 
 Value = TypeVar("Value")
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Raised when the chunks, windows, passages or stems of a text change: what was kept of it before is then made anew."""
 _KEPT: Final = 8
 # Characters; a shorter document is cut and indexed in less than a tenth of a second.

@@ -77,19 +77,13 @@ async def judge_by_model(
             asked += 1
             try:
                 section = await asyncio.to_thread(view.show, finding, question, origins)
-                judgment = await judge.judge(finding, question, section)
+                judgment = await judge.judge(finding, question, section, parts)
                 has_said = judgment and (judgment.is_supported or judgment.is_denied)
                 # Who was shown the part of a document that has none of its words cannot tell.
                 if not (has_said or view.whole) and await asyncio.to_thread(is_foreign, finding, parts):
                     judgment = None
-                if judgment and judgment.quotes:
-                    judgment = replace(judgment, bearing=await asyncio.to_thread(_locate, judgment.quotes, parts))
                 if judgment and judgment.answers is Fit.YES and is_worked_out(finding, question, judgment):
                     judgment = replace(judgment, answers=Fit.DOUBTFUL)
-                if judgment and judgment.is_denied:
-                    quote = await judge.quote_against(finding, question, section)
-                    found = await asyncio.to_thread(find_quote, parts, quote)
-                    judgment = replace(judgment, against=(found,) if found and found != finding.copy else ())
             except (ModelError, BudgetReached):
                 if is_strict:
                     raise
@@ -110,12 +104,6 @@ def is_worked_out(finding: Finding, question: str, judgment: Judgment) -> bool:
     return any(number.key not in known for number in parse(finding.words).numbers)
 
 
-def _locate(quotes: Sequence[str], parts: PlacedParts) -> tuple[LocatedSentence, ...]:
-    """Return where what a model copied stands in the document; what stands nowhere is no copy."""
-    found = (find_quote(parts, quote) for quote in quotes)
-    return tuple(dict.fromkeys(one for one in found if one))
-
-
 def make_judge(question: str, model: Model, plan: Plan, threshold: float = THRESHOLD) -> ModelJudge:
     """Return the model as a judge in the language of a question."""
     # As much as a prompt has of section and memory, which this one has none of.
@@ -133,8 +121,8 @@ class ModelJudge:
     room: int = MOST_SHOWN
     """Bytes of passages beside a sentence."""
 
-    async def judge(self, finding: Finding, question: str, section: str) -> Judgment | None:
-        """Return what the model says to a sentence beside passages; None where its reply says nothing."""
+    async def judge(self, finding: Finding, question: str, section: str, parts: PlacedParts) -> Judgment | None:
+        """Return what the model says to a sentence beside passages of a document; None where its reply says nothing."""
         text = self.write(finding)
         supported, quotes = (1.0, "") if finding.copy else await self.ask_support(text, question, section)
         if supported is None:
@@ -151,10 +139,18 @@ class ModelJudge:
         # A reply in words is as sure as it sounds, and no probability.
         score = supported if 0 < supported < 1 else None
         is_denied, judge = denied >= THRESHOLD, self.model.name
-        lines = [line for line in quotes.splitlines() if is_findable(line)] if is_supported else []
-        said = tuple(lines[:_MOST_QUOTES])
+        copied = [line for line in quotes.splitlines() if is_findable(line)] if is_supported else []
+        bearing = await _locate(copied[:_MOST_QUOTES], parts)
+        against = await self._quote_against(text, question, section) if is_denied else ""
         return Judgment(
-            score=score, is_supported=is_supported, is_denied=is_denied, answers=fit, judge=judge, quotes=said
+            score=score,
+            is_supported=is_supported,
+            is_denied=is_denied,
+            answers=fit,
+            judge=judge,
+            bearing=bearing,
+            is_misread=bool(copied) and not bearing,
+            against=tuple(one for one in await _locate([against], parts) if one != finding.copy),
         )
 
     def write(self, finding: Finding) -> str:
@@ -174,9 +170,9 @@ class ModelJudge:
             return await self._weigh(messages), ""
         return await self._say(messages, QUOTE_TOKENS)
 
-    async def quote_against(self, finding: Finding, question: str, section: str) -> str:
+    async def _quote_against(self, text: str, question: str, section: str) -> str:
         """Return the model's copy of the passage that says otherwise than a sentence."""
-        messages = self.prompts.turn("otherwise", section=section, memory=self.write(finding), question=question)
+        messages = self.prompts.turn("otherwise", section=section, memory=text, question=question)
         reply = await self.model.reply(messages, limit=QUOTE_TOKENS, sampling=Sampling(temperature=0.0))
         return clean(reply.text)[0]
 
@@ -201,3 +197,9 @@ class ModelJudge:
         yes, no = map(re.escape, self.prompts.options)
         said = re.match(rf"(?P<yes>{yes}|{_YES})|(?:{no}|{_NO})", text, re.IGNORECASE)
         return (1.0 if said["yes"] else 0.0, text[said.end() :].strip(" \n\"'*.,:，。：")) if said else (None, "")
+
+
+async def _locate(copied: Sequence[str], parts: PlacedParts) -> tuple[LocatedSentence, ...]:
+    """Return where what a model copied stands in the document; what stands nowhere is no copy."""
+    found = [await asyncio.to_thread(find_quote, parts, one) for one in copied if one]
+    return tuple(dict.fromkeys(one for one in found if one))

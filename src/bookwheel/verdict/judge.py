@@ -146,10 +146,10 @@ class Judgment:
     """A model's name, where one was asked."""
     against: tuple[LocatedSentence, ...] = ()
     """What says otherwise."""
-    quotes: tuple[str, ...] = ()
-    """What a model copied as saying the sentence."""
     bearing: tuple[LocatedSentence, ...] = ()
-    """Where that stands in the document."""
+    """Where the lines stand that a model copied as saying the sentence."""
+    is_misread: bool = False
+    """It copied what the document does not have."""
 
 
 def judge_answer(
@@ -333,8 +333,7 @@ def _write_claim(finding: Finding, judgment: Judgment | None, evidence: Evidence
         return replace(claim, verdict=Verdict.QUOTED, evidence=evidence.add(origin, [finding.copy]), missing=())
     if judgment.is_supported and not is_put_right:
         is_quoted = finding.is_whole or (finding.features["verbatim"] and says_something(words))
-        # Who copies what the document does not have has misread it.
-        borne = Verdict.PARTLY if judgment.quotes and not judgment.bearing else Verdict.SUPPORTED
+        borne = Verdict.PARTLY if judgment.is_misread else Verdict.SUPPORTED
         claim = replace(claim, verdict=Verdict.QUOTED) if is_quoted else replace(claim, verdict=borne, score=score)
         if judgment.bearing:
             # The memory's lines may come from what was put right: who copied knows better.

@@ -88,3 +88,23 @@ def test_what_has_one_word_of_sentence_and_question_together_is_shown_last():
     later = "They agree to put the closing back by a week."
     text = f"The sale of the mill closes on 14 August.\n\n{calls}\n\n{FILLING}\n\n{later}\n\n{FILLING}"
     assert later in show(text, "On 14 August.", "When does the sale of the mill close?", 4000)
+
+
+WEATHER = "\n\n".join(
+    f"{name} looked at the clouds and at the {what} in the harbour of the town."
+    for what in ("boats", "birds", "lamps", "nets")
+    for name in NAMES
+)
+
+
+def test_what_is_put_right_in_other_words_is_shown_with_the_sentence_before_as_far_as_there_is_room():
+    later = "Tom has his hands full. Ines has taken that whole business off his plate."
+    text = f"Tom Averill leads the safeguarding.\n\n{WEATHER}\n\n{later}\n\n{WEATHER}"
+    shown = show(text, "Tom Averill.", "Who leads the safeguarding?", 2000)
+    assert later in shown
+    assert len(shown.encode()) <= 2000
+
+
+def test_the_room_is_used():
+    shown = show(f"The fee is 9 crowns.\n\n{WEATHER}", "9 crowns.", "What is the fee?", 3000)
+    assert 2800 < len(shown.encode()) <= 3000

@@ -17,6 +17,7 @@ from typing import Final
 from bookwheel.memory.passages import DatedQuote, MemoryPassage, PassageDocument, is_title
 from bookwheel.memory.speakers import FIRST, TURN, find_turn, is_named
 from bookwheel.reading.ways.passages import GAP
+from bookwheel.text.changes import tells_change
 from bookwheel.text.lexicon import language_of, stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.questions import can_answer
@@ -39,13 +40,6 @@ _PART: Final = {"en": 2, "zh": 3}
 _SEAM: Final = re.compile(r"[的在了是和与哪谁吗呢吧]")
 _TOLD: Final = re.compile(r"[.!?…。！？][\"'”’»)\]』」]*\s*$")
 _IS: Final = re.compile(r"\b(?:is|are|was|were|called|named)\b|[是叫]", re.IGNORECASE)
-_CHANGE: Final = re.compile(
-    r"\b(?:now|new|no longer|instead|any ?more|another|after all|these days|as of|from (?:now|today|this)|current\w*|"
-    r"correct\w*|chang\w*|mov(?:es?|ed|ing)|switch\w*|replac\w*|postpon\w*|delay\w*|slip\w*|rais\w*|lower\w*|"
-    r"dropp?\w*|goes (?:up|down|on)|final\w*|t(?:akes?|ook) over|left)\b|"
-    r"现在|如今|改|换|不再|从[^，。]{1,8}起|推迟|提前|更新|交给",
-    re.IGNORECASE,
-)
 
 
 def list_newest(best: str, question: str, document: PassageDocument) -> list[str]:
@@ -73,11 +67,6 @@ def list_newest(best: str, question: str, document: PassageDocument) -> list[str
         if is_new and (is_change or wanted <= found) and can_answer(question, line) and not is_title(line, question):
             newest.append(_shorten(line, wanted, mine | asked.stems))
     return [*newest, best if best in text else own]
-
-
-def tells_change(line: str) -> bool:
-    """Return whether a word tells that something is not as it was."""
-    return bool(_CHANGE.search(line))
 
 
 def _list_later(document: PassageDocument, home: MemoryPassage, place: int) -> list[str]:

@@ -2,7 +2,9 @@
 
     first    the passages that have most of the sentence, by its values and by its rarest words
     then     what the memory took its lines from, and what the question asks about: a later passage may say otherwise
-    last     what stands around the first ones, as far as there is room
+    then     what stands around the first ones
+    last     as far as there is room, sentences that may put the first ones right in other words: by the rare words that
+             they share with the question, the sentence and its best passage, and by words of change, "instead", 改为
 
 A line alone seldom says what it is about: each passage stands below its file and its heading, a row below its header.
 """
@@ -12,12 +14,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
+from bookwheel.text.changes import count_changes
 from bookwheel.text.lines import FILE_HEADER
-from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.ranking import QuestionWords, find_stems
+from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape
 from bookwheel.verdict.judge import Finding
 from bookwheel.verdict.search import LocatedSentence
@@ -36,7 +41,16 @@ _MOST_LIKE: Final = 10
 _MOST_ASKED: Final = 4
 _MOST_AROUND: Final = 6
 _ROWS_AROUND: Final = 6
-_MOST_BESIDE: Final = 80
+# Windows whose sentences are ranked one by one: all of a text of some 200 pages, of a longer one the best.
+_MOST_RANKED: Final = 1000
+# What a sentence has of its best passage counts half; a word of change as much as a word of one window in eight; and to
+# stand behind that passage as much as one of two in three.
+_HOME_SHARE: Final = 0.5
+_CHANGE_WEIGHT: Final = 2.0
+_LATER_WEIGHT: Final = 1.0
+# Bytes between two passages.
+_JOINT: Final = 5
+_WHOLE: Final = {Shape.ROW, Shape.TURN, Shape.CODE}
 _FILES: Final = re.compile(f"^{FILE_HEADER.pattern}", re.MULTILINE)
 
 
@@ -53,6 +67,7 @@ class JudgeView:
         """The files of the text, where it has several: where each begins, and its name."""
         self._asked: dict[str, list[int]] = {}
         """The windows of a question, which all sentences of its answer share."""
+        self._candidates: dict[int, list[_Candidate]] = {}
 
     def show(self, finding: Finding, question: str, origins: Sequence[LocatedSentence] = ()) -> str:
         """Return the passages of a sentence, in the document's order."""
@@ -61,12 +76,16 @@ class JudgeView:
         bare = (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near)
         if not self._index:
             return _show_bare(bare, self._room)
-        sheet = _Sheet(self._index, self._room, self._files)
+        index, sheet = self._index, _Sheet(self._index, self._room, self._files)
+        best = [*sheet.find(finding.passages)]
         # A row or a line of a log is one window, however long it is.
-        if not all(map(sheet.has_room, sheet.find(finding.passages))):
+        if not all(sheet.has_room(index[at]) for at in best):
             return _show_bare(bare, self._room)
-        for at in self._choose(self._index, sheet, finding, question, origins):
-            sheet.add(at)
+        for at in self._choose(index, sheet, finding, question, origins):
+            if 0 <= at < len(index):
+                sheet.add(index[at])
+        for window in self._rank_changes(index, QuestionWords(f"{question} {finding.text}"), best[:1]):
+            sheet.add(window)
         return sheet.write() or _show_bare(bare, self._room)
 
     def _choose(
@@ -90,8 +109,55 @@ class JudgeView:
             # A row says little without those beside it.
             reach = _ROWS_AROUND if index[at].shape is Shape.ROW else 1
             yield from (at + step * side for step in range(1, reach + 1) for side in (1, -1))
-        # What puts a sentence right has perhaps one word of it, or of the question.
-        yield from index.find_places(QuestionWords(f"{question} {finding.text}"), _MOST_BESIDE)
+
+    def _rank_changes(self, index: PassageIndex, words: QuestionWords, home: Sequence[int]) -> list[Window]:
+        """Return the sentences that may put right what the best passage says, the likeliest first."""
+        weights = index.weigh_words(words.stems)
+        known = {stem for at in home for stem in find_stems(index[at].text)}
+        for stem, weight in index.weigh_words(known - weights.keys()).items():
+            weights[stem] = _HOME_SHARE * weight
+        places: Iterable[int] = range(len(index))
+        if len(index) > _MOST_RANKED:
+            scores = index.score_places(weights)
+            places = sorted(scores, key=lambda at: (-scores[at], at))[:_MOST_RANKED]
+        ranked = [
+            (
+                sum(weights[stem] for stem in sorted(one.stems & weights.keys()))
+                + _CHANGE_WEIGHT * one.changes
+                + _LATER_WEIGHT * any(at > first for first in home),
+                one.window,
+            )
+            for at in places
+            for one in self._split(index, at)
+        ]
+        return [window for _, window in sorted(ranked, key=lambda pair: -pair[0])]
+
+    def _split(self, index: PassageIndex, at: int) -> list[_Candidate]:
+        """Return the sentences of a window; all sentences of an answer are judged beside the same ones."""
+        if at not in self._candidates:
+            window = index[at]
+            text = window.source[window.start : window.end]
+            spans = [(0, len(text))] if window.shape in _WHOLE else split_sentences(text)
+            self._candidates[at] = [
+                _Candidate(
+                    # Who "he" is stands in the sentence before.
+                    window=replace(window, start=window.start + before, end=window.start + end),
+                    stems=find_stems(text[start:end]),
+                    changes=count_changes(text[start:end]),
+                )
+                for (before, _), (start, end) in pairwise([spans[0], *spans])
+            ]
+        return self._candidates[at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """A sentence that may put another one right."""
+
+    window: Window
+    """It and the one before it."""
+    stems: set[str]
+    changes: int
 
 
 class _Sheet:
@@ -102,7 +168,7 @@ class _Sheet:
         self._room = room
         self._starts = index.starts
         self._files = files
-        self._taken: dict[int, Window] = {}
+        self._taken: list[Window] = []
         self._leads: set[tuple[str, ...]] = set()
 
     def find(self, passages: Iterable[LocatedSentence]) -> Iterator[int]:
@@ -110,20 +176,24 @@ class _Sheet:
         for passage in passages:
             yield max(0, bisect_right(self._starts, passage.start) - 1)
 
-    def add(self, at: int) -> None:
-        """Take a window if there is room for it."""
-        if at not in self._taken and 0 <= at < len(self._index) and self.has_room(at):
-            window = self._index[at]
+    def add(self, window: Window) -> None:
+        """Take what is new of a window if there is room for it."""
+        for one in self._taken:
+            if one.start <= window.start < one.end:
+                window = replace(window, start=one.end)
+            if one.start < window.end <= one.end:
+                window = replace(window, end=one.start)
+        if window.start < window.end and self.has_room(window):
             self._room -= self._measure(window)
-            self._taken[at] = window
+            self._taken.append(window)
             self._leads.add(self._list_leads(window))
 
-    def has_room(self, at: int) -> bool:
-        return self._measure(self._index[at]) <= self._room
+    def has_room(self, window: Window) -> bool:
+        return self._measure(window) <= self._room
 
     def _measure(self, window: Window) -> int:
         leads = self._list_leads(window)
-        return sum(map(_measure, (*(() if leads in self._leads else leads), window.text)))
+        return sum(_measure(text) + _JOINT for text in (*(() if leads in self._leads else leads), window.text))
 
     def _list_leads(self, window: Window) -> tuple[str, ...]:
         """Return the file of a window, where the text has several, and what leads it in there."""
@@ -131,14 +201,14 @@ class _Sheet:
         return tuple(dict.fromkeys((self._files[file][1], *window.leads))) if file >= 0 else window.leads
 
     def write(self) -> str:
-        """Return the windows in order, each run of one heading below it; what two of them share is written once."""
+        """Return the windows in order, each run of one heading below it."""
         blocks, last, end = list[str](), tuple[str, ...](), 0
-        for at, window in sorted(self._taken.items()):
+        for window in sorted(self._taken, key=lambda one: one.start):
             leads = self._list_leads(window)
-            if window.start < end:
-                blocks[-1] += f" {replace(window, start=end).text}"
-            elif blocks and leads == last and at - 1 in self._taken:
-                blocks[-1] += f"\n{window.text}"
+            between = window.source[end : window.start]
+            if blocks and leads == last and not between.strip():
+                is_broken = "\n" in f"{window.source[max(0, end - 1) : end]}{between}"
+                blocks[-1] += f"\n{window.text}" if is_broken else f" {window.text}"
             elif blocks and leads and leads == last:
                 blocks[-1] += f"\n…\n{window.text}"
             else:

@@ -250,15 +250,9 @@ class PassageIndex:
 
     def measure(self, question: QuestionWords) -> list[tuple[int, dict[str, float]]]:
         """Return the features of the windows that BM25 ranks first."""
-        weights = {
-            word: weigh_rarity(len(self._own.find(word)) + len(self._led.find(word)) / 4, len(self))
-            for word in self._find_words(question.stems)
-        }
+        weights = self.weigh_words(question.stems)
         total = sum(weights.values()) or 1.0
-        scores = self._own.score(weights, list(weights.values()))
-        for word, weight in weights.items():
-            for at in self._led.find(word):
-                scores[at] = scores.get(at, 0.0) + _LEAD_SHARE * weight
+        scores = self.score_places(weights)
         first = sorted(scores, key=lambda at: (-scores[at], at))[:_CANDIDATES]
         best = scores[first[0]] if first else 1.0
         kind = find_kind(question.question)
@@ -266,6 +260,21 @@ class PassageIndex:
             (at, self._describe(at, question, kind, weights) | {"bm25": scores[at] / total, "best": scores[at] / best})
             for at in first
         ]
+
+    def weigh_words(self, stems: Iterable[str]) -> dict[str, float]:
+        """Return how much each of the stems says, the rare ones most."""
+        return {
+            word: weigh_rarity(len(self._own.find(word)) + len(self._led.find(word)) / 4, len(self))
+            for word in self._find_words(stems)
+        }
+
+    def score_places(self, weights: dict[str, float]) -> dict[int, float]:
+        """Return the places of the windows that have some of these words, each with its score by BM25."""
+        scores = self._own.score(weights, list(weights.values()))
+        for word, weight in weights.items():
+            for at in self._led.find(word):
+                scores[at] = scores.get(at, 0.0) + _LEAD_SHARE * weight
+        return scores
 
     def find_holders(self, words: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Yield each of these stems with the places where the windows begin that have it."""

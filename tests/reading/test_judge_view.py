@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from bookwheel.documents.opening import TextDocument
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
@@ -108,3 +110,28 @@ def test_what_is_put_right_in_other_words_is_shown_with_the_sentence_before_as_f
 def test_the_room_is_used():
     shown = show(f"The fee is 9 crowns.\n\n{WEATHER}", "9 crowns.", "What is the fee?", 3000)
     assert 2800 < len(shown.encode()) <= 3000
+
+
+@pytest.mark.parametrize(
+    ("passage", "answer", "question", "referring"),
+    [
+        (
+            "4.5 Up to 12% of the grant may be used for overheads.",
+            "Up to 12%.",
+            "What of overheads?",
+            "Clause 4.5: fifteen.",
+        ),
+        ("§ 6 Verwalterin ist Frau Kern.", "Frau Kern.", "Wer verwaltet das Haus?", "§ 6: Herr Adam."),
+        ("第六条 管家为周小姐。", "周小姐。", "管家是谁？", "第六条：郑先生。"),
+        (
+            "B11 Car park for 22 cars[LF10]",
+            "22 cars.",
+            "For how many cars is the park?",
+            "Comment [LF10]: Trees want four.",
+        ),
+        ("The contractor allows £1,200.[^1]", "£1,200.", "What is allowed?", "[^1]: Waived."),
+    ],
+)
+def test_what_names_the_clause_or_is_the_note_to_it_is_shown(passage, answer, question, referring):
+    text = f"{passage}\n\n{WEATHER}\n\n{referring}\n\n{WEATHER}"
+    assert referring in show(text, answer, question, 1200)

@@ -155,9 +155,8 @@ def test_what_puts_a_sentence_right_is_shown_beside_it_and_makes_a_copy_contradi
 
 
 def test_what_the_memory_was_taken_from_is_shown_though_the_answer_has_other_words():
-    text = (
-        f"Unit 3 has sixty square metres. {'It rained. ' * 250}Each metre earns 45 crowns a month. {'It blew. ' * 250}"
-    )
+    rain, wind = "It never rained. " * 250, "It blew. " * 250
+    text = f"{rain}Each of them earns 45 crowns a month. {wind}Unit 3 has sixty square metres. {wind}"
     finding = find_one("2,700 crowns", text)
     first = text.index("Unit 3")
     origin = LocatedSentence(text[first : first + 31], first, first + 31)

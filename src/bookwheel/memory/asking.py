@@ -38,7 +38,7 @@ from bookwheel.memory.pictures import locate, see
 from bookwheel.memory.pieces import read_time
 from bookwheel.memory.speakers import is_named
 from bookwheel.memory.text_index import rank_passages
-from bookwheel.memory.values import find_told, list_newest, says_more, tells_change
+from bookwheel.memory.values import find_told, list_newest, says_more
 from bookwheel.models.base import Ability, find_wrapper, require_ability
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
@@ -51,6 +51,7 @@ from bookwheel.reading.verdicts import judge
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import WayRequest, settle_way
+from bookwheel.text.changes import tells_change
 from bookwheel.text.kinds import find_kind
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words

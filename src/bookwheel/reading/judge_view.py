@@ -19,6 +19,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
+from bookwheel.patterns import compile_late
 from bookwheel.text.changes import count_changes
 from bookwheel.text.lines import FILE_HEADER
 from bookwheel.text.ranking import QuestionWords, find_stems
@@ -48,6 +49,11 @@ _MOST_RANKED: Final = 1000
 _HOME_SHARE: Final = 0.5
 _CHANGE_WEIGHT: Final = 2.0
 _LATER_WEIGHT: Final = 1.0
+# What names its clause, or is the note to which it has a mark, comes before all others.
+_REFERENCE_WEIGHT: Final = 50.0
+_MARK: Final = compile_late(r"\[\^?\w{1,8}\]")
+_NUMBER: Final = r"§+ ?\d+[a-z]?|第[一二三四五六七八九十百零\d]+[条條款项]|[A-Z]{1,2}\d{1,3}|\d{1,3}(?:\.\d{1,3})+"
+_LABEL: Final = compile_late(rf"[^\w§]*({_NUMBER})(?![\dA-Za-z])")
 # Bytes between two passages.
 _JOINT: Final = 5
 _WHOLE: Final = {Shape.ROW, Shape.TURN, Shape.CODE}
@@ -113,6 +119,7 @@ class JudgeView:
     def _rank_changes(self, index: PassageIndex, words: QuestionWords, home: Sequence[int]) -> list[Window]:
         """Return the sentences that may put right what the best passage says, the likeliest first."""
         weights = index.weigh_words(words.stems)
+        referring = _refer_to([index[at] for at in home])
         known = {stem for at in home for stem in find_stems(index[at].text)}
         for stem, weight in index.weigh_words(known - weights.keys()).items():
             weights[stem] = _HOME_SHARE * weight
@@ -124,7 +131,8 @@ class JudgeView:
             (
                 sum(weights[stem] for stem in sorted(one.stems & weights.keys()))
                 + _CHANGE_WEIGHT * one.changes
-                + _LATER_WEIGHT * any(at > first for first in home),
+                + _LATER_WEIGHT * any(at > first for first in home)
+                + _REFERENCE_WEIGHT * bool(referring.search(one.window.text)),
                 one.window,
             )
             for at in places
@@ -215,6 +223,17 @@ class _Sheet:
                 blocks.append("\n".join((*leads, window.text)))
             last, end = leads, window.end
         return "\n\n".join(blocks)
+
+
+def _refer_to(windows: Sequence[Window]) -> re.Pattern[str]:
+    """Return a pattern for what refers to passages: to the numbers of their clauses, or by the marks in them.
+
+    "Clause 4.5: fifteen.", "§ 4 entfällt.", "Comment [LF10]: Trees want four of these.", "[^1]: Waived."
+    """
+    names = [name for window in windows for name in _MARK.findall(window.text)]
+    names += [label[1] for window in windows for text in (*window.leads, window.text) if (label := _LABEL.match(text))]
+    # A name of nothing is found nowhere.
+    return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?![\dA-Za-z]|\.\d)" for name in names) or r"(?!)")
 
 
 def _read_whole(document: SupportsParts, room: int) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bookwheel.reading.ways.passages import PassageIndex, Window
     from bookwheel.types import Document
 
-MOST_SHOWN: Final = 12_000
+MOST_SHOWN: Final = 18_000
 """Bytes of the passages that a model is shown, no more than a section has. They count tokens alike in any language."""
 # Of a longer document the words' places are not looked up for the sake of a verdict.
 _LONGEST: Final = 20_000_000
@@ -58,6 +58,15 @@ _LABEL: Final = compile_late(rf"[^\w§]*({_NUMBER})(?![\dA-Za-z])")
 _JOINT: Final = 5
 _WHOLE: Final = {Shape.ROW, Shape.TURN, Shape.CODE}
 _FILES: Final = re.compile(f"^{FILE_HEADER.pattern}", re.MULTILINE)
+# The lines above a mail's own words, of which who sent it and when tell what is later.
+_MAILS: Final = re.compile(
+    r"^(?:(?:From|To|Cc|Date|Sent|Subject|Von|An|Datum|Gesendet|Betreff|De|À|Date|Envoyé|Objet|发件人|收件人|抄送|日期|"
+    r"发送时间|主题)[ \t]?[:：][^\n]*\n){3,}",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SENT: Final = re.compile(
+    r"^(?:From|Date|Sent|Von|Datum|Gesendet|De|Envoyé|发件人|日期|发送时间)[ \t]?[:：].*$", re.MULTILINE | re.IGNORECASE
+)
 
 
 class JudgeView:
@@ -69,8 +78,7 @@ class JudgeView:
         self._room = room
         self._index = None if self.whole else _index(document)
         text = self._index[0].source if self._index else ""
-        self._files = [(header.start(), header[1]) for header in _FILES.finditer(text)]
-        """The files of the text, where it has several: where each begins, and its name."""
+        self._heads = list_heads(text)
         self._asked: dict[str, list[int]] = {}
         """The windows of a question, which all sentences of its answer share."""
         self._candidates: dict[int, list[_Candidate]] = {}
@@ -82,7 +90,7 @@ class JudgeView:
         bare = (*finding.passages, *origins[:_MOST_ORIGINS], *finding.near)
         if not self._index:
             return _show_bare(bare, self._room)
-        index, sheet = self._index, _Sheet(self._index, self._room, self._files)
+        index, sheet = self._index, _Sheet(self._index, self._room, self._heads)
         best = [*sheet.find(finding.passages)]
         # A row or a line of a log is one window, however long it is.
         if not all(sheet.has_room(index[at]) for at in best):
@@ -171,11 +179,11 @@ class _Candidate:
 class _Sheet:
     """Windows of a text that fit a room together; those of one heading stand below it once."""
 
-    def __init__(self, index: PassageIndex, room: int, files: Sequence[tuple[int, str]]) -> None:
+    def __init__(self, index: PassageIndex, room: int, heads: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         self._index = index
         self._room = room
         self._starts = index.starts
-        self._files = files
+        self._heads = heads
         self._taken: list[Window] = []
         self._leads: set[tuple[str, ...]] = set()
 
@@ -204,9 +212,9 @@ class _Sheet:
         return sum(_measure(text) + _JOINT for text in (*(() if leads in self._leads else leads), window.text))
 
     def _list_leads(self, window: Window) -> tuple[str, ...]:
-        """Return the file of a window, where the text has several, and what leads it in there."""
-        file = bisect_right(self._files, window.start, key=itemgetter(0)) - 1
-        return tuple(dict.fromkeys((self._files[file][1], *window.leads))) if file >= 0 else window.leads
+        """Return the file or mail of a window, where the text has several, and what leads it in there."""
+        at = bisect_right(self._heads, window.start, key=itemgetter(0)) - 1
+        return tuple(dict.fromkeys((*self._heads[at][1], *window.leads))) if at >= 0 else window.leads
 
     def write(self) -> str:
         """Return the windows in order, each run of one heading below it."""
@@ -223,6 +231,20 @@ class _Sheet:
                 blocks.append("\n".join((*leads, window.text)))
             last, end = leads, window.end
         return "\n\n".join(blocks)
+
+
+def list_heads(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    """Return where each file of a text begins, and each mail of several, with what is shown above words of it.
+
+    The name of a file; of a mail that of its file, who sent it, and when.
+    """
+    files = [(found.start(), found[1], ()) for found in _FILES.finditer(text)]
+    mails = [(found.start(), "", tuple(_SENT.findall(found[0]))) for found in _MAILS.finditer(text)]
+    heads, file = list[tuple[int, tuple[str, ...]]](), ""
+    for start, name, lines in sorted(files + (mails if len(mails) > 1 else [])):
+        file = name or file
+        heads.append((start, (*filter(None, (file,)), *lines)))
+    return heads
 
 
 def _refer_to(windows: Sequence[Window]) -> re.Pattern[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -79,6 +80,15 @@ def test_the_answer_comes_with_its_verdict_and_its_dated_quotations(memory) -> N
 
 
 @pytest.mark.usefixtures("ada")
+def test_a_search_names_the_memories_that_have_the_words(run, ada, memory) -> None:
+    found = run("search", "QUILL", "cat")
+    assert "lasting memories have it: ada" in found.err
+    assert json.loads(run("search", "quill", "--json").out) == []
+    assert "nothing kept here has" in run("search", "wombat").err
+    assert memory("forget", "ada", "--text", "cat").code == 0
+    assert "nothing kept here has" in run("search", "cat").err
+
+
 def test_versions_are_shown_listed_and_compared(memory) -> None:
     assert memory("show", "ada").out.splitlines()[0] == "Ada Quill lives in Este."
     first = memory("show", "ada", "--version", "1", "--json").json

@@ -139,7 +139,9 @@ def test_what_names_the_clause_or_is_the_note_to_it_is_shown(passage, answer, qu
 
 def test_words_of_a_mail_stand_below_who_sent_it_and_when():
     mail = "From: {}\nTo: all@desk.example\nDate: {} Feb 2025\nSubject: {}\n\n{}\n\n" + f"{WEATHER}\n\n"
-    text = mail.format("Ada", 19, "Money", "Let us say 29 crowns.") + mail.format("Bo", 3, "Fee", "The fee is 31 crowns.")
+    text = mail.format("Ada", 19, "Money", "Let us say 29 crowns.") + mail.format(
+        "Bo", 3, "Fee", "The fee is 31 crowns."
+    )
     shown = show(text, "31 crowns.", "What is the fee?", 1200)
     assert "From: Bo\nDate: 3 Feb 2025\n" in shown
     assert shown.index("Date: 19 Feb 2025") < shown.index("29 crowns") < shown.index("From: Bo")

@@ -59,10 +59,11 @@ def search(*words: str, limit: PositiveInt = 10, output: OutputOptions = OutputO
     """
     if not words:
         raise InputError("say what to look for: bookwheel search WORDS")
-    journal, hits = output.find_journal(), []
+    journal, hits, memories = output.find_journal(), [], list[str]()
     if journal:
         with journal:
             hits = journal.search(" ".join(words), limit=limit)
+            memories = journal.memories.list_holding(" ".join(words).split())
     if output.as_json:
         print_json([to_plain(hit) for hit in hits])
         return 0
@@ -71,7 +72,9 @@ def search(*words: str, limit: PositiveInt = 10, output: OutputOptions = OutputO
         title = f"{hit.reading[:8]} · {hit.question}" if hit.reading else describe_span(hit, source)
         print_line(sanitize(" ".join(title.split())))
         print_line(sanitize("  " + " ".join(hit.snippet.split())))
-    if not hits and not output.quiet:
+    if memories and not output.quiet:
+        print_note(f"lasting memories have it: {', '.join(memories)}; bookwheel memory ask {memories[0]} QUESTION")
+    elif not hits and not output.quiet:
         print_note(f"nothing kept here has {' '.join(words)!r}", style="dim")
     return 0
 

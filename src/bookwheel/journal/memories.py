@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -98,6 +99,19 @@ class MemoryTables:
         """Return an owner's memories, newest first; with None, everybody's. Damaged ones are left out."""
         condition = f"{IS_SOUND['memories']} AND (?1 IS NULL OR owner = ?1) ORDER BY number DESC"
         return self._load(MEMORIES, "memories", condition, owner)
+
+    def list_holding(self, words: Sequence[str]) -> list[str]:
+        """Return the names of the memories of which a text or the newest version has all the words."""
+        wanted, names = [word.casefold() for word in words], list[str]()
+        for record in self.list_all():
+            newest = self.newest_version(record.number, record.plan.memory_tokens)
+            numbers = [text.number for text in self.list_texts(record.number)]
+            texts = chain(
+                [newest.memory.text if newest else ""], (text for _, text in self.load_texts(record.number, numbers))
+            )
+            if any(all(word in text.casefold() for word in wanted) for text in texts):
+                names.append(record.name)
+        return names
 
     def rename(self, memory: int, name: str) -> None:
         def update(connection: sqlite3.Connection) -> None:

@@ -41,7 +41,7 @@ _LABELLED: Final = re.compile(r"[^:：]{0,20}[^\W\d_][:：](?!//)\s*\S")
 _MOST_NOTES: Final = 8
 # What Markdown would take for a heading, an item, a quote or code.
 _DIGIT: Final = re.compile(r"\d")
-_SIGN: Final = re.compile(r"[#>+*-]+(?=\s|$)|```|~~~")
+SIGN: Final = re.compile(r"[#>+*-]+(?=\s|$)|```|~~~")
 
 
 class Span(NamedTuple):
@@ -185,8 +185,7 @@ def _take_titles(table: Sequence[list[str]], titles: Collection[Span]) -> tuple[
     others = [at for at, row in enumerate(table) if any(row) and at not in rows] or [len(table)]
     taken = [at for at in sorted(rows) if not others[0] < at < others[-1]]
     lines = [
-        (at, _SIGN.sub(r"\\\g<0>", table[at][0], count=1) if _SIGN.match(table[at][0]) else table[at][0])
-        for at in taken
+        (at, SIGN.sub(r"\\\g<0>", table[at][0], count=1) if SIGN.match(table[at][0]) else table[at][0]) for at in taken
     ]
     for at in taken:
         table[at][0] = ""

@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple
 
 from bookwheel.documents.damage import explain_damage, import_extra, name_unread, open_package, skip_damage
 from bookwheel.documents.formats import Format, look_at
+from bookwheel.documents.readers.areas import format_sheet
 from bookwheel.documents.readers.cell_formats import Show, read_formats
-from bookwheel.documents.readers.grid import Span, format_rows
+from bookwheel.documents.readers.grid import Span
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
 from bookwheel.documents.sources import SourceFile, SourceWarnings, to_printable
@@ -98,7 +99,7 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                 if name in markup and (unsaved := markup[name].formulas):
                     rows = _show_formulas([*rows], cells.start or (0, 0), unsaved)
                 guess = partial(warnings.add, where=place)
-                if table := "\n".join(format_rows(rows, guess, spans=_find_spans(cells))):
+                if table := format_sheet([*rows], guess, spans=_find_spans(cells)):
                     yield Part(text=f"## {name}\n\n{table}\n\n", source=place)
     if is_package:
         with open_package(source, "workbook", "Save it again as .xlsx.") as archive:

@@ -79,7 +79,6 @@ def test_the_answer_comes_with_its_verdict_and_its_dated_quotations(memory) -> N
     assert "asked at version 2: Where does Ada Quill live? → " in memory("log", "ada").out
 
 
-@pytest.mark.usefixtures("ada")
 def test_a_search_names_the_memories_that_have_the_words(run, ada, memory) -> None:
     found = run("search", "QUILL", "cat")
     assert "lasting memories have it: ada" in found.err
@@ -89,6 +88,7 @@ def test_a_search_names_the_memories_that_have_the_words(run, ada, memory) -> No
     assert "nothing kept here has" in run("search", "cat").err
 
 
+@pytest.mark.usefixtures("ada")
 def test_versions_are_shown_listed_and_compared(memory) -> None:
     assert memory("show", "ada").out.splitlines()[0] == "Ada Quill lives in Este."
     first = memory("show", "ada", "--version", "1", "--json").json

@@ -305,3 +305,11 @@ def test_of_messages_that_have_as_much_of_an_answer_the_one_with_its_numbers_and
     assert "退我一盒" in given_back.bearing[0].text
     (counted,) = examine("最后3斤共9盒。", "一共几盒？", parts)
     assert "共9盒" in counted.bearing[0].text
+
+
+@pytest.mark.parametrize(
+    "answer", ["Yes.", "Yes, it was.", "Yes - they did.", "Yes, it was. Agostino Ramelli signed it."]
+)
+def test_a_yes_in_a_few_empty_words_claims_the_question(answer):
+    (claim,) = judge(answer, "Was the plan of the mill signed by Agostino Ramelli?")[1]
+    assert (claim.text, claim.verdict) == (answer, Verdict.SUPPORTED)

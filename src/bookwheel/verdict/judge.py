@@ -51,7 +51,8 @@ _SEMICOLONS: Final = compile_late(r"(?<=;)(?<!&amp;)\s+(?![^(（]*\w\w[)）])")
 _BULLETS: Final = compile_late(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _TABLE_RULE: Final = compile_late(r"\s*\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 _SAYS_VALUE: Final = compile_late(r"\d|[A-ZÀ-Þ]\w+ [A-ZÀ-Þ]\w+|[一二三四五六七八九十百千万]+[元年月日个人]")
-_CHOICE: Final = compile_late(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
+_CHOICE: Final = compile_late(r"\s*(?:(?:yes|no)\b|是的?|不是|否|对|不)", re.IGNORECASE)
+_EMPTY_REPLIES: Final = {"yes", "no", "not", "不是"}
 _NO: Final = compile_late(r"\s*(?:no|不|否)", re.IGNORECASE)
 _LEAST_LISTED: Final = 3
 # A passage that has less of a sentence than this is not quoted for it.
@@ -219,7 +220,7 @@ def _join_choices(findings: Sequence[Finding]) -> list[Finding]:
     joined: list[Finding] = []
     for finding in findings:
         last = joined[-1] if joined else None
-        if last and _CHOICE.fullmatch(last.text) and not finding.is_absent:
+        if last and _is_choice(last.text) and not finding.is_absent:
             joined[-1] = replace(finding, text=f"{last.text.strip()} {finding.text}", copy=None, choice=last)
         else:
             joined.append(finding)
@@ -383,12 +384,17 @@ def _is_judged(sentence: str) -> bool:
     if is_citation(sentence):
         return True
     return not sentence.endswith((":", "：")) and bool(
-        parse(sentence).terms or _CHOICE.fullmatch(sentence) or says_absent(sentence)
+        parse(sentence).terms or _is_choice(sentence) or says_absent(sentence)
     )
+
+
+def _is_choice(sentence: str) -> bool:
+    """Tell if a sentence is a bare "Yes.", or a "No, it was not.", which says nothing without its question."""
+    return bool(_CHOICE.match(sentence)) and parse(sentence).keys.keys() <= _EMPTY_REPLIES
 
 
 def _say_whole(sentence: str, question: str) -> str:
     """Return the sentence that is measured: "No" claims the question with a negation that it does not have."""
-    if _CHOICE.fullmatch(sentence):
+    if _is_choice(sentence):
         return f"not {question}" if _NO.match(sentence) else question
     return sentence

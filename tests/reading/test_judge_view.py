@@ -129,6 +129,7 @@ def test_the_room_is_used():
             "For how many cars is the park?",
             "Comment [LF10]: Trees want four.",
         ),
+        ("0020: a stool for the piano, 340.00", "Yes.", "Was the stool for the piano paid?", "Reversal of 0020."),
         ("The contractor allows £1,200.[^1]", "£1,200.", "What is allowed?", "[^1]: Waived."),
     ],
 )

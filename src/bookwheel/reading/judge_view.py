@@ -52,8 +52,10 @@ _LATER_WEIGHT: Final = 1.0
 # What names its clause, or is the note to which it has a mark, comes before all others.
 _REFERENCE_WEIGHT: Final = 50.0
 _MARK: Final = compile_late(r"\[\^?\w{1,8}\]")
-_NUMBER: Final = r"§+ ?\d+[a-z]?|第[一二三四五六七八九十百零\d]+[条條款项]|[A-Z]{1,2}\d{1,3}|\d{1,3}(?:\.\d{1,3})+"
-_LABEL: Final = compile_late(rf"[^\w§]*({_NUMBER})(?![\dA-Za-z])")
+_NUMBER: Final = (
+    r"§+ ?\d+[a-z]?|第[一二三四五六七八九十百零\d]+[条條款项]|[A-Z]{1,4}-?\d{1,6}|\d{1,3}(?:\.\d{1,3})+|\d{3,6}"
+)
+_LABEL: Final = compile_late(rf"[^\w§]*({_NUMBER})(?![\dA-Za-z/-]|[.:]\d)")
 # Bytes between two passages.
 _JOINT: Final = 5
 _WHOLE: Final = {Shape.ROW, Shape.TURN, Shape.CODE}
@@ -98,7 +100,7 @@ class JudgeView:
         for at in self._choose(index, sheet, finding, question, origins):
             if 0 <= at < len(index):
                 sheet.add(index[at])
-        for window in self._rank_changes(index, QuestionWords(f"{question} {finding.text}"), best[:1]):
+        for window in self._rank_changes(index, QuestionWords(f"{question} {finding.text}"), best):
             sheet.add(window)
         return sheet.write() or _show_bare(bare, self._room)
 
@@ -124,13 +126,13 @@ class JudgeView:
             reach = _ROWS_AROUND if index[at].shape is Shape.ROW else 1
             yield from (at + step * side for step in range(1, reach + 1) for side in (1, -1))
 
-    def _rank_changes(self, index: PassageIndex, words: QuestionWords, home: Sequence[int]) -> list[Window]:
+    def _rank_changes(self, index: PassageIndex, words: QuestionWords, best: Sequence[int]) -> list[Window]:
         """Return the sentences that may put right what the best passage says, the likeliest first."""
         weights = index.weigh_words(words.stems)
-        referring = _refer_to([index[at] for at in home])
-        known = {stem for at in home for stem in find_stems(index[at].text)}
+        referring = _refer_to([index[at] for at in best])
+        known = {stem for at in best[:1] for stem in find_stems(index[at].text)}
         for stem, weight in index.weigh_words(known - weights.keys()).items():
-            weights[stem] = _HOME_SHARE * weight
+            weights.setdefault(stem, _HOME_SHARE * weight)
         places: Iterable[int] = range(len(index))
         if len(index) > _MOST_RANKED:
             scores = index.score_places(weights)
@@ -139,7 +141,7 @@ class JudgeView:
             (
                 sum(weights[stem] for stem in sorted(one.stems & weights.keys()))
                 + _CHANGE_WEIGHT * one.changes
-                + _LATER_WEIGHT * any(at > first for first in home)
+                + _LATER_WEIGHT * any(at > first for first in best[:1])
                 + _REFERENCE_WEIGHT * bool(referring.search(one.window.text)),
                 one.window,
             )

@@ -101,3 +101,38 @@ def test_each_place_of_an_answer_is_judged_by_itself(document):
 def test_evidence_of_prose_has_lines_too(document):
     evidence, _ = judge("RETRIES = 3 is what we chose.", document)
     assert (evidence[0].source, evidence[0].lines) == ("a.md", (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_misplaced"),
+    [
+        ("It is called in `net.py:7`: `return get(url)`.", True),
+        ("It is called in `net.py:8`: `return get(url)`.", False),
+        ("It is called by `fetch` in net.py:7 (`return get(url)`).", True),
+        ("It is called by `fetch` in net.py:8 (`return get(url)`).", False),
+        ("RETRIES is set at net.py:4.", True),
+        ("RETRIES is set at net.py:3.", False),
+        ("`RETRIES = 3` (net.py, line 7)", True),
+        ("`RETRIES = 3` (`net.py`, line 3)", False),
+        ("`RETRIES` 设在 net.py 第 4 行。", True),
+        ("`RETRIES` 设在 net.py 第 3 行。", False),
+        ("| net.py:7 | RETRIES = 3 |", True),
+        ("| net.py:3 | RETRIES = 3 |", False),
+        ("net.py#L4: RETRIES = 3", True),
+        ("`RETRIES = 3` is in net.py:3, and `import os` in net.py:2.", True),
+        ("`load` asks `get(url)` for the page (net.py:11-12).", False),
+        ("In `load()` the page is asked for (net.py:12).", False),  # it stands in load
+        ("In `fetch()` the page is asked for (net.py:12).", True),
+        ("RETRIES of a.md:3 is set in net.py:3 to `3`, see http://host:99 at 12:30.", False),
+        ("Three tries are made (net.py:7).", False),
+    ],
+)
+def test_a_place_in_the_midst_of_a_sentence_is_looked_up_too(answer, is_misplaced, document):
+    (finding,) = examine(answer, "What calls get?", PlacedParts(document))
+    assert finding.is_misplaced == is_misplaced
+    assert not (finding.is_misplaced and weigh(finding).is_supported)
+
+
+def test_an_address_of_a_web_page_names_a_line_too(document):
+    evidence, claims = judge("net.py#L3: RETRIES = 3", document)
+    assert [(claim.verdict, evidence[0].line) for claim in claims] == [(Verdict.QUOTED, 3)]

@@ -181,6 +181,8 @@ def _split_lines(
     words, starts = _part_words(text, words, starts, [*_find_gaps(words, starts, read_sides, whole)])
     places = _list_ends(words, starts)
     sides = read_sides(places)
+    left, right = min(sides[0], default=0.0), max(sides[2], default=0.0)
+    rules = [rule for rule in rules if left < rule[0] < right]  # the frame around a text parts no words
     raised = _find_raised(words, starts, sides, read_sides)
     if parted := {*raised, *find_crossings(words, starts, sides, read_sides, rules)}:
         words, starts = _part_words(text, words, starts, [*parted])
@@ -320,7 +322,7 @@ class PageWords:
         height = min(tops) - max(bottoms)
         is_even = height >= _RAISED * (box[3] - box[1]) and height >= _FLAT
         widest = max(self._gaps[start : end - 1], default=0.0)
-        is_even = is_even and not is_ruled(self._rules, box)
+        is_even = is_even and not (self._rules and is_ruled(self._rules, box))
         if is_even and widest <= _WIDE_GAP * max(height, 1.0) and shown.isprintable():
             yield _make_fragment(text if text.isascii() else shown.translate(_LIGATURES) + cut, box)
         else:

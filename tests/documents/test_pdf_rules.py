@@ -59,6 +59,12 @@ def test_the_cells_of_a_narrow_grid_stay_apart(tmp_path, grid, gap):
     assert text.splitlines()[-len(ROWS) :] == [" | ".join(row) for row in ROWS]
 
 
+def test_the_cells_of_a_row_stay_apart_where_no_other_row_has_its_columns(tmp_path):
+    rows = [["Boat", "", "", "Total"], ["Heron", "36", "41", "77"], ["Punt", "", "", "12"], ["Wherry", "", "7", ""]]
+    text = text_of(draw(tmp_path / "a.pdf", draw_lines, rows))
+    assert "Heron | 36 | 41 | 77" in text.splitlines()
+
+
 def test_a_line_parts_what_pdfium_takes_for_one_word(tmp_path):
     rows = [["a", "123", "67825", "9,000"], ["b", "678", "12350", "1,000"], ["c", "444", "44252", "4"]]
     path = draw(tmp_path / "a.pdf", draw_lines, rows, gap=0.3)

@@ -58,6 +58,8 @@ class Fragment:
     right: float
     bottom: float
     top: float
+    is_ruled: bool = False
+    """A line is drawn between it and the one before it."""
 
     @classmethod
     def around(cls, text: str, others: Sequence[Fragment]) -> Fragment:
@@ -201,7 +203,9 @@ def arrange(fragments: Sequence[Fragment], gaps: LineGaps | None = None) -> list
         if is_alone and len(group) > 1 and all(len(block.fragments) == 1 for block in group[:-1]):
             # A line with wide gaps, such as a title behind its number, is no table; the text below it goes on.
             first = [block.fragments[0] for block in group]
-            joined = Fragment.around(" ".join(f.text for f in first), first)
+            # Cells of a grid are cells, even where the rows beside have other columns.
+            text = first[0].text + "".join(f"{' | ' if f.is_ruled else ' '}{f.text}" for f in first[1:])
+            joined = Fragment.around(text, first)
             joined = replace(joined, left=first[0].left, right=first[-1].right)
             group = [_Block([joined, *group[-1].fragments[1:]])]  # noqa: PLW2901 - one block from here on
         rows = _find_rows(group, is_alone=is_alone)

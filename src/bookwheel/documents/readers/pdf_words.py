@@ -331,6 +331,7 @@ class PageWords:
     def read_uneven(self, start: int, end: int) -> Iterator[Fragment]:
         """Yield the fragments of a line word by word."""
         words: list[str] = []
+        is_cell = False
         box = (0.0, 0.0, 0.0, 0.0)
         before = box
         letters = list(zip(*(side[2 * start : 2 * end] for side in self._sides), strict=True))
@@ -340,9 +341,10 @@ class PageWords:
                 continue
             here = _join_boxes(first, last)
             gap = (box[2] - _OVER, here[1], here[0] + _OVER, here[3])
-            if words and (_is_apart(box, here) or is_ruled(self._rules, gap)):
-                yield _make_fragment(" ".join(words), box)
-                words = []
+            is_parted = bool(words) and is_ruled(self._rules, gap)
+            if is_parted or (words and _is_apart(box, here)):
+                yield _make_fragment(" ".join(words), box, is_cell)
+                words, is_cell = [], is_parted
             if words and _stands_raised(word, here, before) and self._is_higher(at):
                 words[-1] += f"^{word}"
             else:
@@ -350,7 +352,7 @@ class PageWords:
                 before = here
             box = _join_boxes(box, here) if len(words) > 1 or before is not here else here
         if words:
-            yield _make_fragment(" ".join(words), box)
+            yield _make_fragment(" ".join(words), box, is_cell)
 
 
 def _stands_raised(word: str, box: _Box, before: _Box) -> bool:
@@ -374,11 +376,11 @@ def _is_apart(box: _Box, here: _Box) -> bool:
     return here[0] - box[2] > _WIDE_GAP * height or min(box[3], here[3]) - max(box[1], here[1]) < _FLAT * height
 
 
-def _make_fragment(text: str, box: _Box) -> Fragment:
+def _make_fragment(text: str, box: _Box, is_ruled: bool = False) -> Fragment:
     if ".." in text or ". ." in text or not text.isascii():
         text = " ".join(_DOTS.sub(" … ", text).split())
     left, bottom, right, top = box
-    return Fragment(text, left, right, bottom, top)
+    return Fragment(text, left, right, bottom, top, is_ruled)
 
 
 def _clean(word: str) -> str:

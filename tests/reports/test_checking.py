@@ -207,6 +207,13 @@ def test_a_row_of_a_sentence_that_is_left_out_stands_in_its_own_words_unless_ano
     assert nameless.tell().text == "Harlow 2023: “No calls were played”"
 
 
+def test_a_sentence_that_stands_in_the_report_is_not_listed_as_left_out_of_it() -> None:
+    found, _ = write("Ada Quill pays 12 crowns by 3 June 2027 [2]. Ada Quill pays 12 crowns by 3 June 2027 [1].", "No")
+    assert [one.text for one in found].count("Ada Quill pays 12 crowns by 3 June 2027.") == 1
+    assert all(one.is_kept for one in found)
+    assert {number for one in found for number in one.numbers} == {1, 2}
+
+
 def test_a_name_may_be_that_of_the_document_where_a_judge_sees_it() -> None:
     bid = SourceLine(number=1, said="net: 23,000", quote="| Total | 23000 |", document="d", source="bid-of-wells.txt")
     plan = JUDGED

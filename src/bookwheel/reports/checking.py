@@ -229,9 +229,10 @@ async def write_sentences(
         checked = check_sentences(said.reply.text, known)
         written += await asyncio.gather(*(_ask(one, known, judge, asked) for one in checked))
     written = [*_tell_lost(written, known)]
-    # The same sentence twice is one, with the sources of both.
+    # The same sentence twice is one, with the sources of both; what stands in the text is not left out of it.
+    kept = {one.text for one in written if one.is_kept}
     joined: dict[tuple[str, Verdict], WrittenSentence] = {}
-    for one in written:
+    for one in [one for one in written if one.is_kept or one.text not in kept]:
         same = joined.setdefault((one.text, one.verdict), one)
         numbers = tuple(dict.fromkeys((*same.numbers, *one.numbers)))
         joined[one.text, one.verdict] = replace(same, numbers=numbers)

@@ -181,6 +181,25 @@ def test_a_column_that_is_called_as_a_date_is_of_numbers_where_all_cells_are(
 
 
 @pytest.mark.parametrize(
+    ("sentence", "is_told"), [("every tool: tool, pieces", True), ("every total: tool, pieces", False)]
+)
+def test_a_row_that_sums_up_others_is_told_where_a_model_gives_it(
+    sentence: str, *, is_told: bool, tmp_path: Path
+) -> None:
+    lines = ["| Spade | 9 | good |", "| Fork | 6 | bent |", "| **All** | **15** | |"]
+
+    def read(_messages: object) -> str:
+        cells = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines]
+        rows = [{"tool": a, "pieces": b, "quote": q} for (a, b, _), q in zip(cells, lines, strict=True)]
+        return json.dumps({"rows": rows, "memory": ""})
+
+    document = TextDocument("\n".join(["| Tool | Pieces | State |", "|---|---|---|", *lines]))
+    table = collect(document, sentence, model=ScriptedModel(read), journal=tmp_path / "j.sqlite")
+    assert len(table.rows) == 3
+    assert any("1 rows sum up others" in note for note in table.list_notes()) is is_told
+
+
+@pytest.mark.parametrize(
     "sql", ["drop table rows", "select nothing from rows", "attach 'x' as y", "pragma user_version"]
 )
 def test_sql_only_reads_and_a_mistake_names_the_columns(sql: str, tmp_path: Path) -> None:

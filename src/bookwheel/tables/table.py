@@ -24,6 +24,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.tables import files
 from bookwheel.tables.columns import BARE_NUMBER, QUOTE, Column, Kind, TableRequest
 from bookwheel.tables.sql import list_sort_keys, query_records
+from bookwheel.text.cells import TOTAL, is_total, split_cells
 from bookwheel.text.sanitize import escape_markdown
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Reading, find_gaps
@@ -275,6 +276,10 @@ class Table:
             (doubles, f"{doubles} rows contradict others {same}, or are put right by them"),
             (later, f"rows of which one further on says otherwise: {later}; the column 'later' names that one"),
             (lost, f"rows that put right what stands in no other row: {lost}; the column 'corrects' has the words"),
+            (
+                sums := self._count_sums(),
+                f"{sums} rows sum up others, by what their quotes are called: SQL counts both",
+            ),
             (unseen := describe_unseen(self.reading), unseen),
             *self._list_unread(),
             *self._list_empty(),
@@ -310,6 +315,13 @@ class Table:
             is_quoted and not self.rows,
             "this model only quotes, and finds rows of tables and lists: one that writes may find some in sentences",
         )
+
+    def _count_sums(self) -> int:
+        """Return how many rows rest on a row of a table that sums up others, where none is asked for."""
+        quotes = [split_cells(row.places[0].quote) for row in self.rows]
+        most = max((sum(map(bool, cells)) for cells in quotes), default=0)
+        wants_totals = TOTAL.search(self.request.thing)
+        return 0 if wants_totals else sum(is_total(cells, most) for cells in quotes)
 
     def _list_unread(self) -> Iterator[tuple[int, str]]:
         """Yield for columns of numbers or dates how many values are none, and so missing in sums, and mixed units."""

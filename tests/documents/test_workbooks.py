@@ -191,3 +191,40 @@ def test_all_digits_of_a_workbook_are_kept_on_wish(tmp_path):
 )
 def test_a_number_is_rounded_as_it_is_written(code, value, shown):
     assert cell_formats.compile_format(code)(value)[0] == shown
+
+
+def write_taken_back(book):
+    struck, price = book.add_format({"font_strikeout": True}), book.add_format({"num_format": "0.00"})
+    both = book.add_format({"font_strikeout": True, "num_format": "0.00"})
+    sheet = book.add_worksheet("Lots")
+    sheet.write_row(0, 0, ["Lot", "Keeper", "Fee"])
+    for at, (keeper, fee) in enumerate([("Ida", 4), ("Bo", 5.5), ("Ann", 6)], start=1):
+        sheet.write(at, 0, f"L{at}")
+        sheet.write(at, 1, keeper, struck if at == 2 else None)
+        sheet.write(at, 2, fee, both if at == 2 else price)
+    sheet.set_row(2, None, None, {"hidden": True})
+    sheet.set_row(9, None, None, {"hidden": True})
+    old = book.add_worksheet("Old")
+    old.write_row(0, 0, ["Lot", "Keeper"])
+    old.hide()
+
+
+def test_what_is_struck_out_or_hidden_says_so_where_it_stands(tmp_path):
+    parts, _ = convert(workbook(tmp_path / "a.xlsx", write_taken_back))
+    lots, old = (part.text for part in parts)
+    assert "| L1 | Ida | 4.00 |\n| L2 | ~~Bo~~ | ~~5.50~~ |\n| L3 | Ann | 6.00 |" in lots
+    assert lots.endswith("\n\nHidden rows: L2, ~~Bo~~.\n\n")
+    assert old.startswith("## Old (hidden)\n")
+    assert "Hidden rows" not in old
+
+
+def test_of_many_hidden_rows_the_first_are_named_and_the_others_counted(tmp_path):
+    def fill(book):
+        sheet = book.add_worksheet("S")
+        for at in range(40):
+            sheet.write_row(at, 0, [f"lot {at}", at, "x"])
+            sheet.set_row(at, None, None, {"hidden": at > 9})
+
+    text = convert(workbook(tmp_path / "a.xlsx", fill))[0][0].text
+    assert "Hidden rows: lot 10, 10; lot 11, 11; " in text
+    assert text.endswith("lot 29, 29; and 10 more.\n\n")

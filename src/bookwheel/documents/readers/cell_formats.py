@@ -58,6 +58,14 @@ def read_formats(styles: Any, *, keeps_digits: bool = False) -> dict[int, Show]:
     return {style: shown[number] for style, number in enumerate(numbers) if number in shown}
 
 
+def find_struck(styles: Any) -> set[int]:
+    """Return the styles of cells whose words are struck out."""
+    marks = [font.find("{*}strike") for font in styles.iterfind("{*}fonts/{*}font")]
+    fonts = {at for at, mark in enumerate(marks) if mark is not None and mark.get("val", "1") in {"1", "true"}}
+    cells = enumerate(styles.iterfind("{*}cellXfs/{*}xf"))
+    return {style for style, one in cells if int(one.get("fontId", 0)) in fonts}
+
+
 def compile_format(code: str, keeps_digits: bool = False) -> Show | None:
     """Return what shows a number by a format, perhaps with the digits that its cell cuts; None if it is not simple.
 

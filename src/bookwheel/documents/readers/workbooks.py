@@ -12,7 +12,7 @@ import posixpath
 import re
 import zipfile
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from bookwheel.documents.damage import explain_damage, import_extra, name_unread, open_package, skip_damage
 from bookwheel.documents.formats import Format, look_at
 from bookwheel.documents.readers.areas import format_sheet
-from bookwheel.documents.readers.cell_formats import Show, read_formats
+from bookwheel.documents.readers.cell_formats import Show, find_struck, read_formats
 from bookwheel.documents.readers.grid import Span
 from bookwheel.documents.readers.html import parse_xml
 from bookwheel.documents.readers.texts import KNOWN_IN_OPENDOCUMENT, OFFICE, TEXT, read_margins
@@ -53,6 +53,10 @@ _MOST: Final = 1e15
 _BEYOND: Final = 100
 _HIDDEN: Final = re.compile(rb"\b(?:hidden=[\"'](?:1|true)|visibility=[\"'](?:collapse|filter))")
 _ROW: Final = re.compile(rb"<(?:row|table:table-row)\b[^<>]*>")
+_ROW_PLACE: Final = re.compile(rb"\br=[\"'](\d{1,7})[\"']")
+# Cells that tell which row is hidden, and rows that are told.
+_TELLING: Final = 2
+_MOST_TOLD: Final = 20
 _COLUMN: Final = re.compile(rb"<(?:col|table:table-column)\b[^<>]*>")
 _FIRST_COLUMN: Final = re.compile(rb"\bmin=[\"'](\d+)")
 _REPEATED: Final = re.compile(rb"\bnumber-columns-repeated=[\"'](\d+)")
@@ -75,32 +79,33 @@ def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             raise SourceError(f"{source.name} needs a password: save it without one") from error
         widths: dict[str, int] = {}
         is_package = look_at(source) is Format.ZIP
-        formats, markup = _read_markup(source, warnings) if is_package else ({}, {})
+        formats, markup = _read_markup(source, warnings) if is_package else (_Styles({}, set()), {})
         for sheet in workbook.sheets_metadata:
             name = to_printable(sheet.name)
-            place = f"{source.name}#{name}"
+            place, title = f"{source.name}#{name}", name
             if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
                 warnings.add("sheets without cells, such as charts and macros, that are not read", place)
                 continue
             if sheet.visible is not calamine.SheetVisibleEnum.Visible:
                 place += " (hidden)"  # what is quoted from here says so
+                title += " (hidden)"
                 warnings.add("sheets that are hidden, and are read too", place)
             with skip_damage(warnings, "sheets", place):
                 cells = workbook.get_sheet_by_name(sheet.name)
                 widths[name] = cells.end[1] + 1 if cells.end else 0
                 values = cells.to_python()
-                if name in markup and (
-                    cut := _show_numbers(values, cells.start or (0, 0), markup[name].styles, formats)
-                ):
+                start = cells.start or (0, 0)
+                if name in markup and (cut := _show_cells(values, start, markup[name].styles, formats)):
                     warnings.add(
                         "numbers shown rounded, as their cells show them (--everything keeps all digits)", place, cut
                     )
                 rows: Iterable[list[str]] = ([_to_text(value) for value in row] for row in values)
                 if name in markup and (unsaved := markup[name].formulas):
-                    rows = _show_formulas([*rows], cells.start or (0, 0), unsaved)
+                    rows = _show_formulas([*rows], start, unsaved)
+                hidden = _tell_hidden(values, start[0], markup[name].hidden.rows) if name in markup else ""
                 guess = partial(warnings.add, where=place)
                 if table := format_sheet([*rows], guess, spans=_find_spans(cells)):
-                    yield Part(text=f"## {name}\n\n{table}\n\n", source=place)
+                    yield Part(text=f"## {title}\n\n{table}\n\n{hidden}", source=place)
     if is_package:
         with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
             yield from _read_beside_cells(archive, source.name, warnings, widths, markup.values())
@@ -179,7 +184,7 @@ class _BesideCells:
 
     def count_hidden(self, place: str, hidden: _Hidden) -> None:
         """Add a note where rows are hidden, or columns; those beyond the cells are folded away and no loss."""
-        count = hidden.rows + sum(column < self._widths.get(place, column + 1) for column in hidden.columns)
+        count = len(hidden.rows) + sum(column < self._widths.get(place, column + 1) for column in hidden.columns)
         if count:
             self._warnings.add("rows or columns that are hidden, and are read too", f"{self._name}#{place}", count)
 
@@ -187,7 +192,7 @@ class _BesideCells:
 class _Hidden(NamedTuple):
     """What a sheet does not show."""
 
-    rows: int
+    rows: list[int]
     columns: list[int]
 
 
@@ -198,7 +203,25 @@ def _find_hidden(sheet: bytes) -> _Hidden:
         column = int(first[1]) - 1 if first else column
         columns += [column] if _HIDDEN.search(tag) else []
         column += int(repeated[1]) if repeated else 1
-    return _Hidden(sum(bool(_HIDDEN.search(row[0])) for row in _ROW.finditer(sheet)), columns)
+    numbered = ((_ROW_PLACE.search(row[0]), at, row[0]) for at, row in enumerate(_ROW.finditer(sheet)))
+    rows = [int(place[1]) - 1 if place else at for place, at, tag in numbered if _HIDDEN.search(tag)]
+    return _Hidden(rows, columns)
+
+
+def _tell_hidden(values: Sequence[Sequence[Any]], start: int, rows: Iterable[int]) -> str:
+    """Return a line that says which rows of a sheet are hidden, by the cells that they begin with; empty for none."""
+    inside = (values[row - start] for row in rows if 0 <= row - start < len(values))
+    shown = [", ".join([*filter(None, map(_to_text, row))][:_TELLING]) for row in inside]
+    named = [one for one in shown if one]
+    more = f"; and {len(named) - _MOST_TOLD} more" if len(named) > _MOST_TOLD else ""
+    return f"Hidden rows: {'; '.join(named[:_MOST_TOLD])}{more}.\n\n" if named else ""
+
+
+class _Styles(NamedTuple):
+    """What styles of cells say of what they hold."""
+
+    shows: Mapping[int, Show]
+    struck: Collection[int]
 
 
 class _SheetMarkup(NamedTuple):
@@ -210,18 +233,19 @@ class _SheetMarkup(NamedTuple):
     hidden: _Hidden
     margins: list[str]
     styles: array[int]
-    """The row, column and style of each cell in turn whose style has a format of numbers."""
+    """The row, column and style of each cell in turn whose style has a format of numbers, or is struck out."""
 
 
-def _read_markup(source: SourceFile, warnings: SourceWarnings) -> tuple[dict[int, Show], dict[str, _SheetMarkup]]:
+def _read_markup(source: SourceFile, warnings: SourceWarnings) -> tuple[_Styles, dict[str, _SheetMarkup]]:
     """Return the formats of styles, and by its name what the markup of each sheet says, which is unpacked once."""
-    formats: dict[int, Show] = {}
+    formats = _Styles({}, set())
     markup: dict[str, _SheetMarkup] = {}
     with open_package(source, "workbook", "Save it again as .xlsx.") as archive:
         names = _name_sheets(archive, source.name, warnings)
         if _STYLES in archive.NameToInfo:
             with skip_damage(warnings, "formats of numbers", source.name):
-                formats = read_formats(parse_xml(archive.read(_STYLES)), keeps_digits=source.everything)
+                styles = parse_xml(archive.read(_STYLES))
+                formats = _Styles(read_formats(styles, keeps_digits=source.everything), find_struck(styles))
         for path in filter(_SHEETS_IN_WORKBOOKS.fullmatch, archive.namelist()):
             name = names.get(path) or to_printable(PurePath(path).name)
             with skip_damage(warnings, "formulas and margins", f"{source.name}#{name}"):
@@ -240,29 +264,29 @@ def _read_markup(source: SourceFile, warnings: SourceWarnings) -> tuple[dict[int
     return formats, markup
 
 
-def _find_styles(sheet: bytes, formats: Mapping[int, Show]) -> array[int]:
+def _find_styles(sheet: bytes, formats: _Styles) -> array[int]:
     found = array("l")
-    wanted = {b"%d" % style: style for style in formats}
+    wanted = {b"%d" % style: style for style in {*formats.shows, *formats.struck}}
     columns: dict[bytes, int] = {}
-    for style, letters, row in _STYLED_CELL.findall(sheet) if formats else ():
+    for style, letters, row in _STYLED_CELL.findall(sheet) if wanted else ():
         if style in wanted:
             column = columns[letters] if letters in columns else columns.setdefault(letters, _count_letters(letters))
             found.extend((int(row) - 1, column, wanted[style]))
     return found
 
 
-def _show_numbers(
-    values: list[list[Any]], start: tuple[int, int], styles: array[int], formats: Mapping[int, Show]
-) -> int:
-    """Write the numbers of cells as they are shown. Return how many have more digits than that."""
+def _show_cells(values: list[list[Any]], start: tuple[int, int], styles: array[int], formats: _Styles) -> int:
+    """Write the numbers of cells as they are shown, and what is struck out. Return how many have more digits."""
     cut = 0
     for row, column, style in zip(styles[::3], styles[1::3], styles[2::3], strict=True):
         at, along = row - start[0], column - start[1]
         is_inside = 0 <= at < len(values) and 0 <= along < len(values[at])
         value = values[at][along] if is_inside else None
-        if isinstance(value, float) and abs(value) < _MOST:
-            values[at][along], is_cut = formats[style](value)
+        if isinstance(value, float) and abs(value) < _MOST and style in formats.shows:
+            values[at][along], is_cut = formats.shows[style](value)
             cut += is_cut
+        if style in formats.struck and is_inside and (text := _to_text(values[at][along])):
+            values[at][along] = f"~~{text}~~"
     return cut
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 np = pytest.importorskip("numpy")
+pytest.importorskip("onnxruntime")
 gguf = pytest.importorskip("gguf")
 
 from bookwheel.errors import NoWeights  # noqa: E402
@@ -80,6 +81,52 @@ def one_by_one(weights: GgufFile) -> list[float]:
 def test_a_text_is_scored_at_once_as_token_by_token():
     weights = make_weights()
     assert Llama(weights).score(PROMPT, CONTINUATION, never) == pytest.approx(one_by_one(weights), abs=1e-4)
+
+
+def score_in_float32(weights: GgufFile, ids: list[int]) -> list[float]:
+    """Score the continuation by the formula, without a rounded number, a block or a state."""
+    tensors, fields = weights.tensors, weights.fields
+
+    def norm(x, name):
+        return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5) * tensors[f"{name}.weight"]
+
+    def rotate(x):
+        turns = np.exp(1j * np.outer(np.arange(len(x)), 10_000.0 ** -(np.arange(0, 8, 2) / 8)))[:, None]
+        pairs = x.reshape(len(x), -1, 4, 2)
+        turned = (pairs[..., 0] + 1j * pairs[..., 1]) * turns
+        return np.stack((turned.real, turned.imag), axis=-1).reshape(x.shape)
+
+    x = tensors["token_embd.weight"][ids].astype("f8")
+    later = np.triu(np.ones((len(ids), len(ids)), bool), 1)
+    for layer in range(fields["llama.block_count"]):
+        block = f"blk.{layer}"
+        h = norm(x, f"{block}.attn_norm")
+        q, k, v = ((h @ tensors[f"{block}.attn_{one}.weight"].T).reshape(len(ids), -1, SIZE // HEADS) for one in "qkv")
+        k, v = (one.repeat(HEADS // KV_HEADS, axis=1) for one in (rotate(k), v))
+        scores = np.einsum("ihd,jhd->hij", rotate(q), k) / np.sqrt(SIZE // HEADS)
+        shares = np.exp(np.where(later, -np.inf, scores))
+        means = np.einsum("hij,jhd->ihd", shares / shares.sum(axis=-1, keepdims=True), v).reshape(len(ids), -1)
+        x += means @ tensors[f"{block}.attn_output.weight"].T
+        h = norm(x, f"{block}.ffn_norm")
+        gate, up = (h @ tensors[f"{block}.ffn_{one}.weight"].T for one in ("gate", "up"))
+        x += (gate / (1 + np.exp(-gate)) * up) @ tensors[f"{block}.ffn_down.weight"].T
+    logits = norm(x, "output_norm") @ tensors["token_embd.weight"].T
+    logprobs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    return [logprobs[len(PROMPT) - 1 + at, token] for at, token in enumerate(CONTINUATION)]
+
+
+def test_scores_in_integers_are_nearly_those_of_the_formula():
+    weights = make_weights()
+    expected = score_in_float32(weights, [*PROMPT, *CONTINUATION])
+    assert Llama(weights).score(PROMPT, CONTINUATION, never) == pytest.approx(expected, abs=0.4)
+    # The tolerance is far below what the scores are apart.
+    assert max(expected) - min(expected) > 2
+
+
+def test_threads_change_nothing():
+    weights, prompt = make_weights(), PROMPT * 5
+    expected = Llama(weights).score(prompt, CONTINUATION, never)
+    assert Llama(weights, threads=3).score(prompt, CONTINUATION, never) == pytest.approx(expected, abs=1e-5)
 
 
 def test_log_probabilities_are_those_of_a_distribution():
@@ -207,14 +254,14 @@ def test_a_cancelled_score_stops_and_the_next_one_is_right(tmp_path, monkeypatch
     adapter = write_weights(tmp_path / "adapter.gguf", make_adapter())
     scorer = ForwardScorer(path, adapter, threads=1)
     begun, ended = threading.Event(), threading.Event()
-    apply = Llama._norm
+    attend = forward._attend
 
-    def slowly(self, *args):
+    def slowly(*args):
         begun.set()
-        time.sleep(0.01)
-        return apply(self, *args)
+        time.sleep(0.02)
+        return attend(*args)
 
-    monkeypatch.setattr(Llama, "_norm", slowly)
+    monkeypatch.setattr(forward, "_attend", slowly)
     run = Llama._predict
 
     def watched(self, *args, **options):
@@ -232,7 +279,7 @@ def test_a_cancelled_score_stops_and_the_next_one_is_right(tmp_path, monkeypatch
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        # The 40 layers would take 0.8 s.
+        # The 40 layers take 0.8 s.
         assert await asyncio.to_thread(ended.wait, 0.5)
         monkeypatch.undo()
         return await scorer.score(PROMPT, pieces)

@@ -21,7 +21,7 @@ from bookwheel.errors import BookwheelError, find_install_command
 from bookwheel.text.sanitize import sanitize
 
 _EXTRAS: Final = {
-    "local": ("the local model", ("xllamacpp",)),
+    "local": ("the local model", ("xllamacpp", "onnxruntime")),
     "documents": (
         "PDF, HTML, office files and books",
         ("pypdfium2", "mammoth", "lxml", "pptx", "python_calamine", "striprtf"),

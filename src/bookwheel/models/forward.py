@@ -1,4 +1,4 @@
-"""The forward pass of a small Llama in numpy: the log-probability of every token of a given text, in one pass.
+"""The forward pass of a small Llama: the log-probability of every token of a given text, in one pass.
 
     x  = E[ids]
     x += W_output · attention(rope(W_q h), rope(W_k h), W_v h)     h = norm(x)
@@ -6,7 +6,8 @@
     p  = softmax(E · norm(x))
 
 llama.cpp reports the log-probabilities of what it generates, so it has to generate, token by token, a text that we
-already have. Here all tokens of a text go through each matrix at once, at the speed of the machine's BLAS.
+already have. Here all tokens of a text go through each matrix at once. They meet in attention alone, which numpy
+computes; the rest of a layer is two graphs with products of integers, which onnxruntime runs token by token.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -23,13 +25,15 @@ import numpy as np
 from bookwheel.errors import NoWeights
 from bookwheel.models.copying import BEAM, LONGEST, search
 from bookwheel.models.gguf import load_gguf
+from bookwheel.models.onnx_graph import OnnxGraph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from bookwheel.models.copying import Beginning, CopiedSpan, Opening
     from bookwheel.models.gguf import Floats, GgufFile
+    from bookwheel.models.onnx_graph import Run
 
     Stop = Callable[[], bool]
 
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 _BLOCK: Final = 512
 # Queries at once: half of the products with later tokens need not be computed then, and the rest stays in the cache.
 _QUERIES: Final = 128
+# Fewer tokens than this are not worth another thread.
+_PART: Final = 32
 # The states of the last few chunks: a second question on a chunk finds it already computed.
 _KEPT_BYTES: Final = 256 << 20
 
@@ -55,20 +61,41 @@ class _State:
     values: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer before its attention and behind it."""
+
+    project: Run
+    """The queries, keys and values of tokens, beside each other."""
+    finish: Run
+    """The tokens after the layer, from those before it and what attention gave them."""
+
+
 class Llama:
     """The weights of a small Llama. An adapter counts in judgements alone."""
 
-    def __init__(self, weights: GgufFile, adapter: GgufFile | None = None) -> None:
+    def __init__(self, weights: GgufFile, adapter: GgufFile | None = None, *, threads: int = 1) -> None:
         fields = {name.removeprefix("llama."): value for name, value in weights.fields.items()}
-        self._weights = weights.tensors
-        self._adapter = _load_adapter(adapter, weights.tensors) if adapter else {}
-        self._layers = int(fields["block_count"])
-        self._epsilon = float(fields["attention.layer_norm_rms_epsilon"])
         heads, self._kv_heads = int(fields["attention.head_count"]), int(fields["attention.head_count_kv"])
-        self._size = len(self._weights["blk.0.attn_q.weight"]) // heads
+        self._size = len(weights.tensors["blk.0.attn_q.weight"]) // heads
         self._frequencies = float(fields["rope.freq_base"]) ** -(np.arange(0, self._size, 2) / self._size)
         self._end = int(weights.fields.get("tokenizer.ggml.eos_token_id", 0))
         """The token that ends a reply."""
+        epsilon = float(fields["attention.layer_norm_rms_epsilon"])
+        blocks = [f"blk.{layer}." for layer in range(int(fields["block_count"]))]
+        self._layers = [_build_layer(block, epsilon, weights) for block in blocks]
+        adapted = _list_adapted(adapter, weights) if adapter else []
+        self._judging = [
+            _build_layer(block, epsilon, weights, adapter) if any(name.startswith(block) for name in adapted) else layer
+            for block, layer in zip(blocks, self._layers, strict=True)
+        ]
+        graph = OnnxGraph("x")
+        h = graph.norm("x", weights.tensors["output_norm.weight"], epsilon)
+        name = "output.weight" if "output.weight" in weights.tensors else "token_embd.weight"
+        self._read = graph.compile(graph.multiply(h, weights.tensors[name]))
+        self._embedding = weights.tensors["token_embd.weight"].astype("f2")
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads)
         self._known: OrderedDict[tuple[bool, tuple[int, ...]], _State] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -88,7 +115,7 @@ class Llama:
         _, known = self._find_state(prompt, is_judgement=True)
         assert known is not None
         begin = len(prompt)
-        shape = (self._layers, self._kv_heads, begin + BEAM * LONGEST, self._size)
+        shape = (len(self._layers), self._kv_heads, begin + BEAM * LONGEST, self._size)
         state = _State(np.empty(shape, "f4"), np.empty(shape, "f4"))
         state.keys[:, :, :begin], state.values[:, :, :begin] = known.keys[:, :, :begin], known.values[:, :, :begin]
         seen = np.ones((1, begin), bool)
@@ -102,19 +129,20 @@ class Llama:
             before = seen[[one.parent for one in beginnings]]
             seen = np.concatenate((before, np.eye(count, dtype=bool)), axis=1)
             ids = [one.ids[-1] for one in beginnings]
-            return self._read_out(self._run(ids, done, state, stop, self._adapter, seen))
+            return self._read_out(self._run(ids, done, state, stop, self._judging, seen))
 
         return search(openings, score, self._end)
 
     def _predict(self, ids: Sequence[int], count: int, stop: Stop, *, is_judgement: bool) -> Floats:
         """Return the log-probabilities of the token after each of the last `count` ids."""
         done, known = self._find_state(ids[: len(ids) - count], is_judgement=is_judgement)
-        shape = (self._layers, self._kv_heads, len(ids), self._size)
+        shape = (len(self._layers), self._kv_heads, len(ids), self._size)
         state = _State(np.empty(shape, "f4"), np.empty(shape, "f4"))
         if known:
             state.keys[:, :, :done], state.values[:, :, :done] = known.keys[:, :, :done], known.values[:, :, :done]
+        layers = self._judging if is_judgement else self._layers
         rows = [
-            self._run(ids[begin : begin + _BLOCK], begin, state, stop, self._adapter if is_judgement else {})[-count:]
+            self._run(ids[begin : begin + _BLOCK], begin, state, stop, layers)[-count:]
             for begin in range(done, len(ids), _BLOCK)
         ]
         self._keep(ids, state, is_judgement=is_judgement)
@@ -122,8 +150,7 @@ class Llama:
 
     def _read_out(self, x: Floats) -> Floats:
         """Return the log-probabilities of the token after each."""
-        hidden = self._norm(x, "output_norm")
-        logits = hidden @ self._weights.get("output.weight", self._weights["token_embd.weight"]).T
+        logits = self._read(x)
         logits -= logits.max(axis=-1, keepdims=True)
         return np.asarray(logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))
 
@@ -133,44 +160,34 @@ class Llama:
         begin: int,
         state: _State,
         stop: Stop,
-        adapter: Mapping[str, Floats],
+        layers: Sequence[_Layer],
         seen: Floats | None = None,
     ) -> Floats:
         """Run all layers on a block of tokens after the first `begin`, whose keys and values join the state's.
 
         They follow each other, unless it is given which tokens each has `seen`, itself among them.
         """
-        x = self._weights["token_embd.weight"][list(ids)]
+        x = self._embedding[list(ids)].astype("f4")
         end = begin + len(ids)
         places = np.arange(begin, end) if seen is None else seen.sum(axis=1) - 1
         turns = np.exp(1j * np.outer(places, self._frequencies)).astype("c8")
-        for layer in range(self._layers):
+        for at, layer in enumerate(layers):
             if stop():
                 raise Stopped
-            block = f"blk.{layer}"
-            h = self._norm(x, f"{block}.attn_norm")
             # (head, token, size) from (token, head * size)
-            mixed = (self._apply(h, f"{block}.attn_{name}", adapter) for name in "qkv")
-            q, k, v = (one.reshape(len(one), -1, self._size).transpose(1, 0, 2) for one in mixed)
-            keys, values = state.keys[layer], state.values[layer]
+            mixed = self._run_parts(layer.project, x).reshape(len(x), -1, self._size).transpose(1, 0, 2)
+            q, k, v = np.split(mixed, [-2 * self._kv_heads, -self._kv_heads])
+            keys, values = state.keys[at], state.values[at]
             keys[:, begin:end], values[:, begin:end] = _rotate(k, turns), v
-            means = _attend(_rotate(q, turns), keys[:, :end], values[:, :end], seen)
-            x += self._apply(means, f"{block}.attn_output", adapter)
-            h = self._norm(x, f"{block}.ffn_norm")
-            gate, up = (self._apply(h, f"{block}.ffn_{name}", adapter) for name in ("gate", "up"))
-            x += self._apply(_silu(gate, times=up), f"{block}.ffn_down", adapter)
+            x = self._run_parts(layer.finish, x, _attend(_rotate(q, turns), keys[:, :end], values[:, :end], seen))
         return x
 
-    def _apply(self, x: Floats, name: str, adapter: Mapping[str, Floats]) -> Floats:
-        """Multiply by a matrix, and by what the adapter adds to it."""
-        y: Floats = x @ self._weights[f"{name}.weight"].T
-        if (down := adapter.get(f"{name}.weight.lora_a")) is not None:
-            y += (x @ down.T) @ adapter[f"{name}.weight.lora_b"].T
-        return y
-
-    def _norm(self, x: Floats, name: str) -> Floats:
-        scale = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self._epsilon)
-        return np.asarray(x / scale * self._weights[f"{name}.weight"])
+    def _run_parts(self, run: Run, *rows: Floats) -> Floats:
+        """Run a graph on rows, some in each thread."""
+        parts = min(self._threads, len(rows[0]) // _PART)
+        if parts <= 1:
+            return run(*rows)
+        return np.concatenate(list(self._pool.map(run, *(np.array_split(one, parts) for one in rows))))
 
     def _find_state(self, ids: Sequence[int], *, is_judgement: bool) -> tuple[int, _State | None]:
         """Return how many of the first ids were computed before, and a state that begins with them."""
@@ -187,31 +204,42 @@ class Llama:
                 self._known.popitem(last=False)
 
 
-def _load_adapter(adapter: GgufFile, weights: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the adapter's matrices, with its scale in the second of each pair. Raise ValueError if they do not fit."""
-    halves = dict(adapter.tensors)
-    for name in [name for name in halves if name.endswith(".lora_b")]:
-        matrix = name.removesuffix(".lora_b")
-        down, up = halves[f"{matrix}.lora_a"], halves[name]
-        if matrix not in weights or (len(up), down.shape[1]) != weights[matrix].shape:
-            raise ValueError(f"{name} fits no matrix of the weights")
-        halves[name] = up * (float(adapter.fields["adapter.lora.alpha"]) / len(down))
-    return halves
+def _build_layer(block: str, epsilon: float, weights: GgufFile, adapter: GgufFile | None = None) -> _Layer:
+    def load(name: str) -> Floats:
+        return _load_weight(f"{block}{name}.weight", weights, adapter)
+
+    graph = OnnxGraph("x")
+    h = graph.norm("x", load("attn_norm"), epsilon)
+    project = graph.compile(graph.multiply(h, np.concatenate([load(f"attn_{name}") for name in "qkv"])))
+    graph = OnnxGraph("x", "means")
+    x = graph.add("Add", "x", graph.multiply("means", load("attn_output")))
+    h = graph.norm(x, load("ffn_norm"), epsilon)
+    gate, up = (graph.multiply(h, load(f"ffn_{name}")) for name in ("gate", "up"))
+    silu = graph.add("Mul", gate, graph.add("Sigmoid", gate))
+    x = graph.add("Add", x, graph.multiply(graph.add("Mul", silu, up), load("ffn_down")))
+    return _Layer(project, graph.compile(x))
+
+
+def _load_weight(name: str, weights: GgufFile, adapter: GgufFile | None) -> Floats:
+    """Return a matrix with what the adapter adds to it. Raise ValueError if it does not fit."""
+    matrix = weights.tensors[name]
+    if adapter is None or f"{name}.lora_b" not in adapter.tensors:
+        return matrix
+    down, up = (adapter.tensors[f"{name}.lora_{half}"] for half in "ab")
+    return np.asarray(matrix + up @ down * (float(adapter.fields["adapter.lora.alpha"]) / len(down)))
+
+
+def _list_adapted(adapter: GgufFile, weights: GgufFile) -> list[str]:
+    """Return the matrices that an adapter adds to. Raise ValueError if one is not among the weights."""
+    names = [name.removesuffix(".lora_b") for name in adapter.tensors if name.endswith(".lora_b")]
+    if unknown := [name for name in names if name not in weights.tensors]:
+        raise ValueError(f"{unknown[0]} is no matrix of the weights")
+    return names
 
 
 def _rotate(x: Floats, turns: Floats) -> Floats:
     """Turn each pair of numbers by its token's angles: a pair is a complex number."""
     return np.asarray((np.ascontiguousarray(x).view("c8") * turns).view("f4"))
-
-
-def _silu(x: Floats, *, times: Floats) -> Floats:
-    """Return silu(x) * times, in as few passes over memory as numpy allows."""
-    with np.errstate(over="ignore"):  # x / inf is 0, as it should be
-        bottom = np.exp(-x)
-    bottom += 1
-    np.divide(x, bottom, out=bottom)
-    bottom *= times
-    return bottom
 
 
 def _attend(q: Floats, keys: Floats, values: Floats, seen: Floats | None = None) -> Floats:
@@ -226,17 +254,19 @@ def _attend(q: Floats, keys: Floats, values: Floats, seen: Floats | None = None)
     for begin in range(0, tokens, _QUERIES):
         asked = scaled[:, begin : begin + _QUERIES]
         end = before + begin + asked.shape[1]
-        is_later = np.arange(end) > np.arange(before + begin, end)[:, None]
-        if seen is not None:
-            is_later = ~seen[begin : begin + asked.shape[1], :end]
+        if seen is None:
+            # Of the tokens before, all are seen.
+            hidden = np.triu(np.ones((asked.shape[1], asked.shape[1]), bool), 1)
+        else:
+            hidden = ~seen[begin : begin + asked.shape[1], :end]
         # The queries of all heads that share keys are one matrix.
         scores = asked.reshape(len(keys), -1, size) @ keys[:, :end].transpose(0, 2, 1)
         by_head = scores.reshape(heads, -1, end)
-        np.copyto(by_head, -np.inf, where=is_later)
+        np.copyto(by_head[..., end - hidden.shape[1] :], -np.inf, where=hidden)
         by_head -= by_head.max(axis=-1, keepdims=True)
         np.exp(by_head, out=by_head)
-        by_head /= by_head.sum(axis=-1, keepdims=True)
-        parts.append((scores @ values[:, :end]).reshape(heads, -1, size))
+        sums = by_head.sum(axis=-1, keepdims=True)
+        parts.append((scores @ values[:, :end]).reshape(heads, -1, size) / sums)
     return np.concatenate(parts, axis=1).transpose(1, 0, 2).reshape(tokens, -1)
 
 
@@ -248,7 +278,7 @@ def _count_shared(ids: Sequence[int], others: Sequence[int]) -> int:
 class ForwardScorer:
     """A small Llama and an adapter that judges: in a thread, with as many cores as it may use, and cancellable.
 
-    The first score loads them, which takes half a second.
+    The first score loads them, which takes two seconds.
     """
 
     def __init__(self, weights: Path, adapter: Path, *, threads: int) -> None:
@@ -288,7 +318,7 @@ class ForwardScorer:
             # For the whole process and for good: numpy has one setting.
             threadpool_limits(self._threads, "blas")
             try:
-                self._llama = Llama(load_gguf(self._weights), load_gguf(self._adapter))
+                self._llama = Llama(load_gguf(self._weights), load_gguf(self._adapter), threads=self._threads)
             except (KeyError, ValueError) as error:
                 raise NoWeights(
                     f"the adapter {self._adapter} does not fit {self._weights}: it is made for the weights that "

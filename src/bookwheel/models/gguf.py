@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import mmap
 import struct
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +23,7 @@ from bookwheel.plan import Plan
 from bookwheel.text.tokens import FastTokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -74,7 +75,30 @@ class GgufFile:
     """What a file says of itself, lists left out, and its tensors by name."""
 
     fields: dict[str, Value]
-    tensors: dict[str, Floats]
+    tensors: Mapping[str, Floats]
+
+
+class _Tensors(Mapping[str, "Floats"]):
+    """Tensors as the file has them; each is dequantised when it is asked for, as all together would fill the memory."""
+
+    def __init__(self, stored: Mapping[str, tuple[Floats, tuple[int, ...]]]) -> None:
+        self._stored = stored
+        """Blocks or numbers, and the shape."""
+
+    def __getitem__(self, name: str) -> Floats:
+        import numpy as np
+
+        stored, sizes = self._stored[name]
+        if stored.dtype.names is None:
+            return stored.astype("f4").reshape(sizes)
+        values = np.multiply(stored["weights"], stored["scale"].astype("f4")[:, None], dtype="f4")
+        return np.asarray(values.reshape(sizes))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
 
 
 def read_header(path: Path) -> dict[str, Value]:
@@ -99,10 +123,11 @@ def load_gguf(path: Path) -> GgufFile:
             entries.append((name, cursor.read_numbers(f"{dimensions}Q")[::-1], *cursor.read_numbers("IQ")))
         alignment = int(fields.get("general.alignment", _ALIGNMENT))
         begin = -(-cursor.at // alignment) * alignment
-        tensors = {
-            name: _dequantize(cursor.content, begin + offset, sizes, kind) for name, sizes, kind, offset in entries
-        }
-        return GgufFile(fields=fields, tensors=tensors)
+        with path.open("rb") as file:
+            # The tensors keep it open as long as anyone has them.
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        tensors = {name: (_view(content, begin + offset, sizes, kind), sizes) for name, sizes, kind, offset in entries}
+        return GgufFile(fields=fields, tensors=_Tensors(tensors))
 
 
 def load_header_plan(fields: Mapping[str, Value], path: Path) -> Plan | None:
@@ -187,18 +212,15 @@ class _Cursor:
                 self.at += 8 + struct.unpack_from("<Q", self.content, self.at)[0]
 
 
-def _dequantize(content: mmap.mmap, offset: int, sizes: tuple[int, ...], kind: int) -> Floats:
+def _view(content: mmap.mmap, offset: int, sizes: tuple[int, ...], kind: int) -> Floats:
+    """Return the blocks or numbers of a tensor."""
     import numpy as np
 
-    count = int(np.prod(sizes))
-    if kind == _Q8_0:
-        blocks = np.frombuffer(content, [("scale", "<f2"), ("weights", "i1", _BLOCK)], count // _BLOCK, offset)
-        values = np.multiply(blocks["weights"], blocks["scale"].astype("f4")[:, None], dtype="f4")
-    elif kind in (_F32, _F16):
-        values = np.frombuffer(content, "<f4" if kind == _F32 else "<f2", count, offset).astype("f4")
-    else:
+    kinds: dict[int, Any] = {_F32: "<f4", _F16: "<f2", _Q8_0: [("scale", "<f2"), ("weights", "i1", _BLOCK)]}
+    if kind not in kinds:
         raise _OtherKind(f"it has tensors of type {kind}, and F32 (0), F16 (1) and Q8_0 (8) can be read")
-    return np.asarray(values.reshape(sizes))
+    count = int(np.prod(sizes)) // (_BLOCK if kind == _Q8_0 else 1)
+    return np.frombuffer(content, np.dtype(kinds[kind]), count, offset)
 
 
 def requantize(source: Path, target: Path) -> None:

@@ -146,3 +146,12 @@ def test_words_of_a_mail_stand_below_who_sent_it_and_when():
     shown = show(text, "31 crowns.", "What is the fee?", 1200)
     assert "From: Bo\nDate: 3 Feb 2025\n" in shown
     assert shown.index("Date: 19 Feb 2025") < shown.index("29 crowns") < shown.index("From: Bo")
+
+
+def test_programs_and_settings_keep_their_lines_and_what_is_a_comment_there_stays_one():
+    program = "RETRIES = 4\n# TIMEOUT = 30  # the old carrier\nTIMEOUT = 12\n\ndef wait(seconds):\n    sleep(seconds)\n"
+    settings = "# page_size was 200 until May\nminutes: 20\npage_size: 100\ncarriers:\n  - dpx\n"
+    text = f"===== net.py =====\n{program}\n===== web.yaml =====\n{settings}\n===== notes.md =====\n{FILLING}\n"
+    shown = show(text, "The page_size is 100 and TIMEOUT is 12.", "What are page_size and TIMEOUT?")
+    assert "# TIMEOUT = 30  # the old carrier\nTIMEOUT = 12" in shown
+    assert "web.yaml\n# page_size was 200 until May\nminutes: 20\npage_size: 100\ncarriers:" in shown

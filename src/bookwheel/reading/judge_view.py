@@ -7,6 +7,7 @@
              they share with the question, the sentence and its best passage, and by words of change, "instead", 改为
 
 A line alone seldom says what it is about: each passage stands below its file and its heading, a row below its header.
+Programs and settings keep their lines, or all behind the first comment would be read as one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from bookwheel.patterns import compile_late
 from bookwheel.text.changes import count_changes
+from bookwheel.text.code import has_settings
 from bookwheel.text.lines import FILE_HEADER
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.sentences import split_sentences
@@ -211,12 +213,27 @@ class _Sheet:
 
     def _measure(self, window: Window) -> int:
         leads = self._list_leads(window)
-        return sum(_measure(text) + _JOINT for text in (*(() if leads in self._leads else leads), window.text))
+        return sum(_measure(text) + _JOINT for text in (*(() if leads in self._leads else leads), self._show(window)))
+
+    def _show(self, window: Window) -> str:
+        has_lines = window.shape is Shape.CODE or self._is_of_settings(window)
+        return window.source[window.start : window.end].strip("\n") if has_lines else window.text
+
+    def _is_of_settings(self, window: Window) -> bool:
+        return any(map(has_settings, self._list_heads(window)[:1]))
+
+    def _list_heads(self, window: Window) -> tuple[str, ...]:
+        at = bisect_right(self._heads, window.start, key=itemgetter(0)) - 1
+        return self._heads[at][1] if at >= 0 else ()
 
     def _list_leads(self, window: Window) -> tuple[str, ...]:
         """Return the file or mail of a window, where the text has several, and what leads it in there."""
-        at = bisect_right(self._heads, window.start, key=itemgetter(0)) - 1
-        return tuple(dict.fromkeys((*self._heads[at][1], *window.leads))) if at >= 0 else window.leads
+        leads: Iterable[str] = window.leads
+        if self._is_of_settings(window):
+            # What looks like a heading there is a comment, and stays one.
+            above = (line for start, end in window.lead_spans for line in window.source[start:end].splitlines())
+            leads = (line for line in above if line.lstrip().startswith("#"))
+        return tuple(dict.fromkeys((*self._list_heads(window), *leads)))
 
     def write(self) -> str:
         """Return the windows in order, each run of one heading below it."""
@@ -226,11 +243,11 @@ class _Sheet:
             between = window.source[end : window.start]
             if blocks and leads == last and not between.strip():
                 is_broken = "\n" in f"{window.source[max(0, end - 1) : end]}{between}"
-                blocks[-1] += f"\n{window.text}" if is_broken else f" {window.text}"
+                blocks[-1] += f"\n{self._show(window)}" if is_broken else f" {self._show(window)}"
             elif blocks and leads and leads == last:
-                blocks[-1] += f"\n…\n{window.text}"
+                blocks[-1] += f"\n…\n{self._show(window)}"
             else:
-                blocks.append("\n".join((*leads, window.text)))
+                blocks.append("\n".join((*leads, self._show(window))))
             last, end = leads, window.end
         return "\n\n".join(blocks)
 

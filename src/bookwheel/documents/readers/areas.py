@@ -38,20 +38,21 @@ def format_sheet(
     rows: Sequence[Sequence[str]], guess: Callable[[str], object] = str, *, spans: Sequence[Span] = ()
 ) -> str:
     """Return the tables of a sheet in Markdown, and the lines beside them."""
-    cells = [[" ".join(cell.split()) for cell in row] for row in rows]
-    width = max(map(len, cells), default=0)
-    table = [row + [""] * (width - len(row)) for row in cells]
+    width = max(map(len, rows), default=0)
+    table = [[*map(str.strip, row), *[""] * (width - len(row))] for row in rows]
     areas = list(_split(table, _Area(0, len(table), 0, width), spans))
+    if len(areas) == 1:
+        return "\n".join(format_rows(rows, guess, spans=spans))
     texts = []
     for area in areas:
         own = [row[area.left : area.right] for row in table[area.top : area.bottom]]
-        if len(areas) > 1:  # The table may be narrower than another one of the sheet.
-            last = max((at for row in own for at, cell in enumerate(row) if cell), default=0)
-            own = [row[: last + 1] for row in own]
-        if len(areas) > 1 and all(sum(map(bool, row)) <= 1 for row in own):
-            lines = ["".join(row) for row in own if any(row)]
+        if all(sum(map(bool, row)) <= 1 for row in own):
+            lines = [" ".join("".join(row).split()) for row in own if any(row)]
             texts.append("\n\n".join(SIGN.sub(r"\\\g<0>", one, count=1) if SIGN.match(one) else one for one in lines))
             continue
+        # The table may be narrower than another one of the sheet.
+        last = max(at for row in own for at, cell in enumerate(row) if cell)
+        own = [row[: last + 1] for row in own]
         inside = [Span(s.row - area.top, s.column - area.left, s.height, s.width) for s in spans if _is_in(s, area)]
         texts.append("\n".join(format_rows(own, guess, spans=inside)))
     return "\n\n".join(filter(None, (text.strip("\n") for text in texts)))

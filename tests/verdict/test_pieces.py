@@ -54,3 +54,11 @@ def test_the_names_of_a_tables_columns_are_no_sentence():
     assert split_answer(f"{rent}\n|---|---|\n{deposit}") == [rent, deposit]
     assert split_answer(f"| Chair | Bo Fell |\n|---|---|\n{deposit}") == ["| Chair | Bo Fell |", deposit]
     assert split_answer("Ada -- Bo\n---\nDone.") == ["Ada -- Bo", "---", "Done."]
+
+
+def test_what_leads_in_a_list_is_not_judged_but_an_answer_that_breaks_off_there_is():
+    lead = "The mill was built for the monks of Este:"
+    _, claims = judge_answer(f"{lead}\n- Ada Quill sold 40 apples.", "For whom?", (), TextDocument(MILL))
+    assert [claim.text for claim in claims] == ["Ada Quill sold 40 apples."]
+    _, claims = judge_answer(lead, "For whom?", (), TextDocument(MILL))
+    assert [claim.text for claim in claims] == [lead]

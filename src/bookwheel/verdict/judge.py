@@ -192,7 +192,7 @@ def examine(answer: str, question: str, parts: PlacedParts) -> list[Finding]:
     fields = list_fields(answer)
     pieces = split_answer(answer) if fields is None else [words for _, words in fields]
     cited = find_cited(parts, pieces)
-    judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
+    judged = _list_judged(pieces)
     said = {pieces[at]: _say_whole(pieces[at], question) for at in judged}
     # A sentence that an answer repeats is looked for once.
     queries = {piece: make_query(words, question) for piece, words in said.items()}
@@ -379,13 +379,11 @@ def _split_listed(sentence: str) -> list[str]:
     return pieces if is_list else [sentence]
 
 
-def _is_judged(sentence: str) -> bool:
-    """Tell if a sentence says something. Headings and "Here is the answer:" do not."""
-    if is_citation(sentence):
-        return True
-    return not sentence.endswith((":", "：")) and bool(
-        parse(sentence).terms or _is_choice(sentence) or says_absent(sentence)
-    )
+def _list_judged(pieces: Sequence[str]) -> list[int]:
+    """Return which sentences say something. Headings and "Here is the answer:" do not, beside others that do."""
+    told = [is_citation(one) or parse(one).terms or _is_choice(one) or says_absent(one) for one in pieces]
+    said = [at for at, has_words in enumerate(told) if has_words]
+    return [at for at in said if is_citation(pieces[at]) or not pieces[at].endswith((":", "："))] or said
 
 
 def _is_choice(sentence: str) -> bool:

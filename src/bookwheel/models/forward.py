@@ -82,6 +82,12 @@ class Llama:
         self._end = int(weights.fields.get("tokenizer.ggml.eos_token_id", 0))
         """The token that ends a reply."""
         epsilon = float(fields["attention.layer_norm_rms_epsilon"])
+        # The largest matrix first: while it is rounded, memory holds nothing else.
+        graph = OnnxGraph("x")
+        h = graph.norm("x", weights.tensors["output_norm.weight"], epsilon)
+        name = "output.weight" if "output.weight" in weights.tensors else "token_embd.weight"
+        self._read = graph.compile(graph.multiply(h, weights.tensors[name]))
+        self._embedding = weights.tensors["token_embd.weight"].astype("f2")
         blocks = [f"blk.{layer}." for layer in range(int(fields["block_count"]))]
         self._layers = [_build_layer(block, epsilon, weights) for block in blocks]
         adapted = _list_adapted(adapter, weights) if adapter else []
@@ -89,11 +95,6 @@ class Llama:
             _build_layer(block, epsilon, weights, adapter) if any(name.startswith(block) for name in adapted) else layer
             for block, layer in zip(blocks, self._layers, strict=True)
         ]
-        graph = OnnxGraph("x")
-        h = graph.norm("x", weights.tensors["output_norm.weight"], epsilon)
-        name = "output.weight" if "output.weight" in weights.tensors else "token_embd.weight"
-        self._read = graph.compile(graph.multiply(h, weights.tensors[name]))
-        self._embedding = weights.tensors["token_embd.weight"].astype("f2")
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads)
         self._known: OrderedDict[tuple[bool, tuple[int, ...]], _State] = OrderedDict()

@@ -37,6 +37,7 @@ def test_tables_side_by_side_are_two():
     [
         [*PLOTS, [], ["3", "Cy Moor"], ["4", "Dee Orr"]],
         [*PLOTS, [], ["North"], ["3", "Cy Moor"]],
+        [*PLOTS, [], ["North"], [], ["3", "Cy Moor"], ["4", "Dee Orr"]],
         [["Name", "Town"], ["Ada", "Rill"], [], ["Bo", "Wick"], ["Cy", "Rill"]],
         [["Plot", "Tenant", "", "Paid"], ["1", "Ada", "", "5"]],
         [["Boat"], ["Heron"], [], ["Wherry"]],
@@ -46,6 +47,18 @@ def test_groups_of_rows_are_one_table(rows):
     text = format_sheet(rows)
     assert count_tables(text) == 1
     assert all(cell in text for row in rows for cell in row)
+
+
+@pytest.mark.parametrize("titles", [[], [["Boats", "", "", "Fees", ""]]])
+def test_sums_behind_an_empty_column_stay_with_whom_they_are_of(titles):
+    names = ["Boat", "Crew", "", "Spring", "Autumn"]
+    rows = [*titles, names, ["Heron", "4", "", "40", "38"], ["Gig", "6", "", "20", "22"]]
+    assert any("Heron" in line and "40 | 38" in line for line in format_sheet(rows).splitlines())
+
+
+def test_rows_that_are_counted_are_a_table_of_their_own_behind_an_empty_column():
+    rows = [["Boats", "Crew", "", "Place", "Points"], ["Heron", "7", "", "1", "9"], ["Gig", "5", "", "2", "6"]]
+    assert count_tables(format_sheet(rows)) == 2
 
 
 def test_nothing_of_a_sheet_is_lost():

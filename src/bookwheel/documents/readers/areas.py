@@ -72,6 +72,8 @@ def _split(table: Sequence[Sequence[str]], area: _Area, spans: Sequence[Span]) -
         are_lines = _are_lines(run)
         if not parts or _begins_table(run) or (are_lines and not was_lines):
             parts.append((first, end))
+        elif was_lines and not are_lines and len(parts) > 1:  # The words name a group of rows of the table above.
+            parts[-2:] = [(parts[-2][0], end)]
         else:
             parts[-1] = (parts[-1][0], end)
         was_lines = are_lines and (parts[-1][0] == first or was_lines)
@@ -82,7 +84,8 @@ def _split(table: Sequence[Sequence[str]], area: _Area, spans: Sequence[Span]) -
     over = {at for s in spans if _is_in(s, area) for at in range(s.column, s.column + s.width)}
     columns = [area.left + at in over or any(row[at] for row in rows) for at in range(area.right - area.left)]
     beside = _list_runs(columns)
-    if len(beside) > 1 and all(_begins_table([row[first:end] for row in rows]) for first, end in beside):
+    columns_of = [[row[first:end] for row in rows] for first, end in beside]
+    if len(beside) > 1 and all(map(_begins_table, columns_of)) and all(map(_has_keys, columns_of[1:])):
         for first, end in beside:
             yield from _split(table, _Area(area.top, area.bottom, area.left + first, area.left + end), spans)
         return
@@ -98,6 +101,16 @@ def _list_runs(held: Sequence[bool]) -> list[tuple[int, int]]:
 def _are_lines(rows: Sequence[Sequence[str]]) -> bool:
     """Tell if all that stands in each row is its first cell."""
     return not any(cell for row in rows for cell in row[1:])
+
+
+def _has_keys(columns: Sequence[Sequence[str]]) -> bool:
+    """Tell if the first of some columns tells their rows apart, by words or as 1, 2, 3.
+
+    Sums behind an empty column do not: torn from the names before it, they would be nobody's.
+    """
+    keys = [row[0] for row in islice(filter(any, columns), _MOST_TITLES + _SAMPLE) if any(row[1:])][1:]
+    are_words = len({*keys}) == len(keys) and all(any(map(str.isalpha, key)) for key in keys)
+    return are_words or keys == [str(at + 1) for at in range(len(keys))]
 
 
 def _begins_table(rows: Sequence[Sequence[str]]) -> bool:

@@ -132,8 +132,9 @@ def _hold_notes(rows: Iterable[list[str]], below: list[str]) -> Iterator[list[st
     for row in rows:
         held.append(row)
         # More than a few are the lines of a log, or tasks: "ERROR: disk full", "Buy: paint".
-        are_rows = _is_note(row) and (are_rows or len(held) > _MOST_NOTES)
-        if are_rows or not _is_note(row):
+        is_note = _is_note(row)
+        are_rows = is_note and (are_rows or len(held) > _MOST_NOTES)
+        if are_rows or not is_note:
             yield from held
             held.clear()
     below += [cell for row in held for cell in row if cell]

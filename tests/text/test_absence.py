@@ -58,6 +58,23 @@ def test_what_is_told_before_a_semicolon_is_an_answer(sentence, is_absent):
 
 
 @pytest.mark.parametrize(
+    ("sentence", "is_absent"),
+    [
+        (
+            'If the service does not answer, it tries twice and then throws `Error("the service does not answer")`.',
+            False,
+        ),
+        ('It throws `Error("the document does not say")` after 30 seconds.', False),
+        ("如果文档没有回答，它会再试两次。", False),
+        ("If a fee is due, the document does not say how much.", True),
+        ("The document does not mention `close_ledger`.", True),
+    ],
+)
+def test_a_condition_and_what_code_says_are_no_absence(sentence, is_absent):
+    assert says_absent(sentence) is is_absent
+
+
+@pytest.mark.parametrize(
     ("answer", "verdict"),
     [
         ("The text does not say. It names a dishwasher, but no washing machine and no payer for one.", Verdict.ABSENT),

@@ -119,6 +119,11 @@ _ABOUT_DOCUMENT: Final = compile_late(
     r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|载明|只字未提|回答|确定|得知|不知道|未知"
 )
 _BESIDE: Final = compile_late(r"[;；]|,\s(?:but|yet)\b|[，,]但是?")
+# A condition, or code, that speaks of no answer: the sentence tells what happens then.
+_SUPPOSED: Final = compile_late(
+    r"^\W*(?:if|unless|in case|wenn|falls|sofern)\b[^,]*,|^\W*(?:如果|若|假如)[^，,]*[，,]|`[^`]*[(={][^`]*`",
+    re.IGNORECASE,
+)
 _SHORTEST_DENIAL: Final = 4
 _ENOUGH_TOLD: Final = 4
 
@@ -145,7 +150,7 @@ def has_no_answer(answer: Answer) -> bool:
 
 def says_absent(sentence: str) -> bool:
     """Return whether a sentence of an answer says that the document does not have the answer."""
-    parts = [part for part in _BESIDE.split(sentence) if part.strip()]
+    parts = [part for part in _BESIDE.split(_SUPPOSED.sub(" ", sentence)) if part.strip()]
     absent = [part for part in parts if _says_absent(part)]
     # What tells something beside it is an answer, whatever the rest leaves open.
     return bool(absent) and not any(_tells(part) for part in parts if part not in absent)

@@ -193,7 +193,13 @@ def test_a_judging_model_decides_on_what_is_said_in_other_words(said: str | Exce
 def test_no_judge_is_asked_about_a_row_a_figure_or_a_name_that_is_not_there(text: str) -> None:
     (one, *told), asked = write(text, "Yes")
     assert (one.is_kept, asked) == (False, [])
-    assert [row.text for row in told] == [PAYMENT.quote] * bool(one.numbers)
+    # A row that is not there says nothing of those that are: then all of them stand in their own words.
+    assert [row.text for row in told] == [PAYMENT.quote] + [OTHER.quote] * (not one.numbers)
+
+
+def test_a_section_of_which_no_sentence_is_kept_has_its_rows_in_their_own_words() -> None:
+    found, _ = write("Ada pays much [20]. It is due in June [21].", "No")
+    assert [one.text for one in found if one.is_kept] == [PAYMENT.quote, OTHER.quote]
 
 
 def test_a_row_of_a_sentence_that_is_left_out_stands_in_its_own_words_unless_another_names_it() -> None:

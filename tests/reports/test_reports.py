@@ -12,7 +12,7 @@ from pathlib import Path
 import docx
 import pytest
 from report_model import INVENTIONS, make_report_model
-from table_model import FILLER, write_document
+from table_model import FILLER, extract, write_document
 
 from bookwheel import TextDocument
 from bookwheel.errors import InputError
@@ -47,6 +47,26 @@ def test_every_sentence_names_rows_that_stand_in_the_documents(tmp_path: Path) -
         assert text[one.start : one.end].rstrip(".") == one.quote.rstrip(".")
         line = text.count("\n", 0, one.start) + 1
         assert one.describe() == f"{one.source}:{line}"
+
+
+def test_rows_are_numbered_in_each_section_and_those_that_no_sentence_names_are_listed(tmp_path: Path) -> None:
+    shown: list[list[str]] = []
+
+    def reply(messages: Conversation) -> str:
+        if "section of a report. The brief" not in messages[0].content:
+            return extract(messages)
+        rows = dict(re.findall(r'^\[(\d+)\].*?: "(.*)"', messages[-1].content, re.MULTILINE))
+        shown.append([*rows])
+        return f"{rows['1']} [1]" if "1" in rows else ""
+
+    model = ScriptedModel(reply, plan=make_report_model().plan, window=2400)
+    outline = f"{OUTLINE}\n## Who pays again\nevery payment: who, amount, due date\n"
+    made = report(make_documents(3), "what is paid", outline=outline, model=model, journal=tmp_path / "j.sqlite")
+    assert shown == [["1", "2", "3"]] * 2
+    assert [one.number for one in made.sources] == [1, 2]
+    assert [(len(one.sentences), len(one.untold)) for one in made.sections] == [(1, 2)] * 2
+    listed = format_markdown(list(list_blocks(made))).partition("In no sentence")[2]
+    assert all(one.quote[:12] in listed for one in made.sections[0].untold)
 
 
 def test_every_invention_is_left_out_and_listed(tmp_path: Path) -> None:

@@ -265,7 +265,10 @@ async def _ask(
 
 
 def _tell_lost(written: Sequence[WrittenSentence], sources: Mapping[int, SourceLine]) -> Iterator[WrittenSentence]:
-    """Yield the sentences, and behind one that is left out the words of its rows that no kept one names."""
+    """Yield the sentences, and behind one that is left out the words of its rows that no kept one names.
+
+    Of a section of which none is kept, all rows stand in their own words.
+    """
     told = {number for one in written if one.is_kept for number in one.numbers}
     for one in written:
         yield one
@@ -273,6 +276,7 @@ def _tell_lost(written: Sequence[WrittenSentence], sources: Mapping[int, SourceL
             if number not in told:
                 told.add(number)
                 yield _mark_later(sources[number].tell(), sources)
+    yield from () if told else (_mark_later(one.tell(), sources) for one in sources.values())
 
 
 def _find_end(written: Sequence[WrittenSentence], model: Model, plan: Plan) -> str:

@@ -47,6 +47,8 @@ _CHINESE: Final = {
     "Compare these sentences, marked ≈, with what they rest on:": "请将带 ≈ 的句子与所依据的原文对照：",
     "Left out": "未采用",
     "Sentences that no row bears out:": "没有任何一行能证实的句子：",
+    "In no sentence": "未写入句子",
+    "Rows that no sentence names:": "没有句子写到的行：",
     "What this rests on": "依据范围",
     "document": "文件",
     "characters": "字符数",
@@ -85,6 +87,10 @@ def _list_blocks(report: WrittenReport) -> Iterator[Block]:
     yield from _list_compared("In other words", "Compare these sentences, marked ≈, with what they rest on:", marked)
     left = [one for section in report.sections for one in section.left_out]
     yield from _list_compared("Left out", "Sentences that no row bears out:", left)
+    if untold := [one for section in report.sections for one in section.untold]:
+        yield Block(kind="heading", text="In no sentence")
+        yield Block(kind="text", text="Rows that no sentence names:")
+        yield from (Block(kind="item", text=f"{one.describe()}: “{one.words}”") for one in untold)
     yield from _list_coverage(report)
 
 

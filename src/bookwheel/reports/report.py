@@ -135,6 +135,8 @@ class ReportSection:
     """Those that are kept; one whose verdict is `partly` says its sources in other words and is marked."""
     left_out: tuple[WrittenSentence, ...]
     """Those that no row bears out."""
+    untold: tuple[SourceLine, ...] = ()
+    """The rows that no kept sentence names."""
     rows: int
     unproven: int
     """Rows that the documents do not bear out; no sentence is written from them."""
@@ -203,18 +205,20 @@ def _find_reading(session: Session, id_: str) -> Reading | None:
 async def write_report(session: Session, state: ReportState, documents: Sequence[str], plan: Plan) -> WrittenReport:
     """Return the report on these documents, whose rows are there."""
     tables = {id_: await asyncio.to_thread(_load_tables, session, state.readings[id_]) for id_ in documents}
-    lines: list[SourceLine] = []
+    lines: list[list[SourceLine]] = []
     sections: list[ReportSection] = []
     for at, section in enumerate(state.outline.sections):
         mine = [table for id_ in documents for table in tables[id_][at : at + 1]]
-        first = len(lines)
-        lines += list_lines(mine, first + 1)
-        written = await write_sentences(section.title, state.brief, lines[first:], session.model, plan)
+        # From 1 in each section: a writer that is shown [20] first calls it [1] all the same.
+        lines.append(own := list_lines(mine))
+        written = await write_sentences(section.title, state.brief, own, session.model, plan)
+        told = {number for one in written if one.is_kept for number in one.numbers}
         sections.append(
             ReportSection(
                 title=section.title,
                 sentences=tuple(one for one in written if one.is_kept),
                 left_out=tuple(one for one in written if not one.is_kept),
+                untold=tuple(one for one in own if one.number not in told),
                 rows=sum(len(table.rows) for table in mine),
                 unproven=sum(table.unproven for table in mine),
             )
@@ -260,14 +264,14 @@ def _list_notes(table: Table) -> list[str]:
     return [f"{reading.document.name}: {note}" for note in (*reading.document.notes, *stopped, *gaps)]
 
 
-def list_lines(tables: Sequence[Table], first: int) -> list[SourceLine]:
+def list_lines(tables: Sequence[Table]) -> list[SourceLine]:
     """Return the rows that documents bear out, or pictures show, as numbered sources; tables have the same columns."""
     found = [(table, row) for table in tables for row in table.rows if row.is_proven or row.is_by_hand or row.is_seen]
     for table, row in found:
         row.places = [replace(one, source=one.source or table.reading.document.name) for one in row.places]
     if len(tables) > 1:
         mark_across([row for _, row in found], tables[0].columns)
-    numbers = {(table.reading.id, row.id): number for number, (table, row) in enumerate(found, start=first)}
+    numbers = {(table.reading.id, row.id): number for number, (table, row) in enumerate(found, start=1)}
     anywhere = {id_: number for (_, id_), number in numbers.items()}
 
     def find_number(table: Table, id_: str) -> int | None:
@@ -305,31 +309,31 @@ def list_lines(tables: Sequence[Table], first: int) -> list[SourceLine]:
 
 
 def _renumber(
-    sections: Sequence[ReportSection], lines: Sequence[SourceLine]
+    sections: Sequence[ReportSection], lines: Sequence[Sequence[SourceLine]]
 ) -> tuple[list[ReportSection], list[SourceLine]]:
     """Return the sections and their sources, numbered in the order in which sentences name them."""
-    order: dict[int, int] = {}
-    for section in sections:
+    order: dict[tuple[int, int], int] = {}
+    for at, section in enumerate(sections):
         for sentence in section.sentences:
             for number in sentence.numbers:
-                order.setdefault(number, len(order) + 1)
+                order.setdefault((at, number), len(order) + 1)
     renumbered = [
         replace(
             section,
             sentences=tuple(
-                replace(one, numbers=tuple(order[number] for number in one.numbers)) for one in section.sentences
+                replace(one, numbers=tuple(order[at, number] for number in one.numbers)) for one in section.sentences
             ),
         )
-        for section in sections
+        for at, section in enumerate(sections)
     ]
     used = [
         replace(
             one,
             number=new,
-            others=tuple(order[other] for other in one.others if other in order),
-            later=order.get(one.later or 0),
+            others=tuple(order[at, other] for other in one.others if (at, other) in order),
+            later=order.get((at, one.later or 0)),
         )
-        for number, new in order.items()
-        for one in [lines[number - 1]]
+        for (at, number), new in order.items()
+        for one in [lines[at][number - 1]]
     ]
     return renumbered, used

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.text.changes import count_changes, tells_change
+from bookwheel.text.changes import find_changes, tells_change
 
 
 @pytest.mark.parametrize(
@@ -17,13 +17,13 @@ from bookwheel.text.changes import count_changes, tells_change
     ],
 )
 def test_a_sentence_that_changes_something_has_a_word_for_it(line):
-    assert count_changes(line) > 0
+    assert find_changes(line)
 
 
 def test_a_word_counts_once_and_other_words_not_at_all():
-    assert count_changes("Later, later and LATER.") == 1
-    assert count_changes("The lamp stands on the pier.") == 0
-    assert count_changes("Only three, and a week later.") == 2
+    assert find_changes("Later, later and LATER.") == {"later"}
+    assert find_changes("The lamp stands on the pier.") == set()
+    assert find_changes("Only three, and a week later.") == {"only", "later"}
 
 
 def test_a_hint_alone_is_no_change():

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -21,10 +22,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
 from bookwheel.patterns import compile_late
-from bookwheel.text.changes import count_changes
+from bookwheel.text.changes import find_changes
 from bookwheel.text.code import has_settings
 from bookwheel.text.lines import FILE_HEADER
-from bookwheel.text.ranking import QuestionWords, find_stems
+from bookwheel.text.ranking import QuestionWords, find_stems, weigh_rarity
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape
 from bookwheel.verdict.judge import Finding
@@ -46,10 +47,10 @@ _MOST_AROUND: Final = 6
 _ROWS_AROUND: Final = 6
 # Windows whose sentences are ranked one by one: all of a text of some 200 pages, of a longer one the best.
 _MOST_RANKED: Final = 1000
-# What a sentence has of its best passage counts half; a word of change as much as a word of one window in eight; and to
-# stand behind that passage as much as one of two in three.
+# What a sentence has of the best passage counts half, and a word of change a little less than another one as rare: one
+# that stands in every third sentence of a text tells little.
 _HOME_SHARE: Final = 0.5
-_CHANGE_WEIGHT: Final = 2.0
+_CHANGE_WEIGHT: Final = 0.8
 _LATER_WEIGHT: Final = 1.0
 # What names its clause, or is the note to which it has a mark, comes before all others.
 _REFERENCE_WEIGHT: Final = 50.0
@@ -139,16 +140,18 @@ class JudgeView:
         if len(index) > _MOST_RANKED:
             scores = index.score_places(weights)
             places = sorted(scores, key=lambda at: (-scores[at], at))[:_MOST_RANKED]
+        candidates = [(at, one) for at in places for one in self._split(index, at)]
+        counts = Counter(word for _, one in candidates for word in one.changes)
+        changes = {word: _CHANGE_WEIGHT * weigh_rarity(count, len(candidates)) for word, count in counts.items()}
         ranked = [
             (
                 sum(weights[stem] for stem in sorted(one.stems & weights.keys()))
-                + _CHANGE_WEIGHT * one.changes
+                + sum(changes[word] for word in sorted(one.changes))
                 + _LATER_WEIGHT * any(at > first for first in best[:1])
                 + _REFERENCE_WEIGHT * bool(referring.search(one.window.text)),
                 one.window,
             )
-            for at in places
-            for one in self._split(index, at)
+            for at, one in candidates
         ]
         return [window for _, window in sorted(ranked, key=lambda pair: -pair[0])]
 
@@ -163,7 +166,7 @@ class JudgeView:
                     # Who "he" is stands in the sentence before.
                     window=replace(window, start=window.start + before, end=window.start + end),
                     stems=find_stems(text[start:end]),
-                    changes=count_changes(text[start:end]),
+                    changes=find_changes(text[start:end]),
                 )
                 for (before, _), (start, end) in pairwise([spans[0], *spans])
             ]
@@ -177,7 +180,7 @@ class _Candidate:
     window: Window
     """It and the one before it."""
     stems: set[str]
-    changes: int
+    changes: set[str]
 
 
 class _Sheet:

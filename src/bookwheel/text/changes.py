@@ -1,7 +1,7 @@
 """Words that tell that something is not as it was: a value that is put right, put off, given up, or handed over.
 
     tells_change     "from 3 March", "instead", "no longer", "takes over", 改为, 推迟
-    count_changes    these, and words that often stand in such a sentence: "later", "only", "fewer", 晚, 只
+    find_changes     these, and words that often stand in such a sentence: "later", "only", "fewer", 晚, 只
 
 The first are few and sure enough to let a newer line stand in an older one's place. The second only rank: what puts a
 sentence right may have no other word that anybody would look for.
@@ -48,6 +48,6 @@ def tells_change(line: str) -> bool:
     return bool(_CHANGE.search(line))
 
 
-def count_changes(text: str) -> int:
-    """Return how many different words may tell of a change."""
-    return len({found[0].casefold() for found in _ANY.finditer(text)})
+def find_changes(text: str) -> set[str]:
+    """Return the different words that may tell of a change."""
+    return {found[0].casefold() for found in _ANY.finditer(text)}

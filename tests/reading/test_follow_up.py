@@ -12,7 +12,7 @@ from bookwheel.configuration import Connection
 from bookwheel.flags import Flag
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.plan import Plan
+from bookwheel.plan import Plan, VerdictMode
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import (
     asks_for_more,
@@ -23,6 +23,7 @@ from bookwheel.reading.follow_up import (
     reread,
     tell_parent,
 )
+from bookwheel.reading.runner import run_reading
 from bookwheel.session import open_session
 from bookwheel.types import Answer, DocumentInfo, Reading, Step
 
@@ -159,6 +160,32 @@ def test_what_does_not_stand_is_read_for(finished, said):
     assert len(events) == len(finished) + 1
     paid = sum(event.conversation.reply.usage.calls for event in events)
     assert paid == model.calls == len(events) + 1
+
+
+@pytest.mark.parametrize(("denied", "is_read"), [("Yes", True), ("No", False)])
+def test_what_the_judge_finds_contradicted_is_read_for_and_no_judgement_is_paid_twice(finished, denied, is_read):
+    prompts = list[str]()
+
+    def script(messages):
+        prompts.append(messages[-1].content)
+        if len(prompts) == 1:
+            return "\\boxed{Bo Fell is the harbour master of Skarholm.}"
+        if "<answer>" not in prompts[-1]:
+            return keyword_reader(messages)
+        is_asked_of_all = "Do the passages say everything" in prompts[-1]
+        return "No" if is_asked_of_all else denied if "wrong by what the passages say" in prompts[-1] else "Yes"
+
+    model = model_of(script)
+    plan = replace(PLAN, verdict=VerdictMode.MODEL)
+    reading = Reading(
+        id="r", document=DocumentInfo(id="d", name="book", length=len(TEXT)), question=SAME, plan=plan, model=model.name
+    )
+    reading = replace(reading, steps=finished)
+    ended = asyncio.run(run_reading(reading, DOCUMENT, model, way=follow_up(loop.read)))
+    assert (len(ended.steps) > len(finished)) is is_read
+    assert ("Ada Quill" in ended.answer.text) is is_read
+    judged = [one for one in prompts if "<answer>" in one]
+    assert len(set(judged)) == len(judged)
 
 
 def test_a_memory_of_quotes_is_not_asked_and_the_document_is_read(finished):

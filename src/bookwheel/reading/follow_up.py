@@ -5,8 +5,8 @@
     else           the way reads the document from its beginning for the new question, as steps k + 1 …
 
 The model is told that the memory was kept for another question, and to say so where it does not have the whole answer.
-An answer that holds a number or name that stands nowhere in the document is none either. A memory of quotes, as small
-models have it, is not asked.
+An answer that holds a number or name that stands nowhere in the document is none either, nor is one that the document
+contradicts, by whoever judges the reading. A memory of quotes, as small models have it, is not asked.
 
     memory    The harbour master is Ada Quill.
     question  What is the harbour master's name?     Ada Quill
@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from bookwheel.claims import Verdict
 from bookwheel.flags import NOT_TAKEN_IN, Flag
@@ -38,6 +38,7 @@ from bookwheel.reading import loop
 from bookwheel.reading.earlier import tell_before
 from bookwheel.reading.loop import Way
 from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.reading.verdicts import RememberingJudge, judge
 from bookwheel.text.chunks import fill_in
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import has_no_answer
@@ -116,8 +117,10 @@ def follow_up(way: Way) -> Way:
             messages = prompts.turn("follow_up", question=question, memory=done[-1].after.text)
             final = loop.conclude(await loop.converse(messages, model, plan.answer_tokens, plan.sampling))
             if await asyncio.to_thread(_suffices, final, document, question, done):
-                yield final
-                return
+                judged, is_denied = await _judge(final, document, question, model, plan, done)
+                if not is_denied:
+                    yield judged
+                    return
             spent = final.conversation.reply.usage
         own = tuple(step.with_index(step.chunk.index - carried) for step in done[carried:])
         events = way(document, question, model, plan, own)
@@ -163,6 +166,22 @@ def _suffices(final: Answer, document: Document, question: str, steps: Sequence[
         return False
     _, claims = judge_answer(final.text, question, steps, document)
     return bool(claims) and not any(claim.missing or claim.verdict is Verdict.ABSENT for claim in claims)
+
+
+async def _judge(
+    final: Answer, document: Document, question: str, model: Model, plan: Plan, steps: Sequence[Step]
+) -> tuple[Answer, bool]:
+    """Return an answer with what its judge has replied, which is not asked again, and whether it is contradicted."""
+    if plan.schema:  # it gets its form, and is judged, later
+        return final, False
+
+    async def keep(judged: Mapping[str, Any]) -> None:
+        nonlocal final
+        final = replace(final, judged=judged)
+
+    by = RememberingJudge(model, {}, keep)
+    _, claims = await judge(final.text, question, steps, document, plan=plan, model=by)
+    return final, any(claim.verdict is Verdict.CONTRADICTED for claim in claims)
 
 
 def asks_for_more(question: str, known: str, document: Document) -> bool:

@@ -203,3 +203,22 @@ def test_what_a_bound_says_names_no_cell():
         ["稻,晚糯,85,100,低于最低存量", "麦,郑丰,95,60,", "豆,黑河,48,50,低于最低存量；已订", "米,香丝,9,8,"],
     )
     assert select_rows("哪些品种低于最低存量？", header, rows).names == ("晚糯", "黑河")
+
+
+BOOK = "| No | Text | Amount |"
+BOOKED = ["| 1 | Insurance | -312.40 |", "| 2 | Fair | 418.20 |", "| 3 | Pump | -240.00 |", "| 4 | Rent | 30.00 |"]
+OFFER = "| Item | Price |"
+OFFERED = ["| Mast | 250 |", "| Sail | 300 |", "| Rope | 20 |", "| Oar | 90 |", "| Old customers | -25 |"]
+
+
+@pytest.mark.parametrize(
+    ("question", "header", "rows", "names"),
+    [
+        ("How many payments were over 200 euros?", BOOK, BOOKED, ("Insurance", "Pump")),
+        ("How many payments of over 200 euros were received?", BOOK, BOOKED, ("Fair",)),
+        ("How many amounts were over 200 euros?", BOOK, BOOKED, ("Fair",)),
+        ("How many items cost more than 200?", OFFER, OFFERED, ("Mast", "Sail")),
+    ],
+)
+def test_what_was_paid_is_negative_in_a_book_that_has_both(question, header, rows, names):
+    assert select_rows(question, header, rows).names == names

@@ -364,3 +364,27 @@ def test_of_the_rows_that_a_question_names_one_has_the_most(question, text):
     passage = index_passages(document).list_windows(Shape.ROW)[0].shown
     found = find_table_answer(question, passage, document)
     assert (found and found.text) == text
+
+
+DUES = """| Berth | Tenant | Rent due | Rent paid | Paid on |
+| --- | --- | --- | --- | --- |
+| 1 | Ada Quill | 40 | 40 | 3 May |
+| 2 | Bo Fell | 40 | | |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Has Bo Fell paid?", "No."),
+        ("Has Bo Fell paid the rent?", "No."),
+        ("Has Ada Quill paid?", None),
+        ("Has Bo Fell not paid?", None),
+        ("Has Bo Fell a dog?", None),
+    ],
+)
+def test_an_empty_cell_under_what_is_asked_for_says_no(question, answer):
+    row = next(line for line in DUES.splitlines() if question.split()[1] in line)
+    told = find_table_answer(question, row, TextDocument(DUES))
+    assert (told and told.text) == answer
+    assert told is None or not told.is_sure

@@ -38,6 +38,7 @@ _AMOUNTS: Final = find_stems(
 _AMOUNT_KINDS: Final = frozenset(
     {AnswerKind.MONEY, AnswerKind.AMOUNT, AnswerKind.COUNT, AnswerKind.MEASURE, AnswerKind.PERCENT}
 )
+_DENIES: Final = re.compile(r"\bnot?\b|n['’]t\b|\bnever\b|[没不未]", re.IGNORECASE)
 _MOST_ROWS: Final = 5000
 """A longer table is asked by SQL (`collect`): here each question would read all of it."""
 _MOST_NAMES: Final = 50
@@ -93,6 +94,9 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     A list has the rows that the question tells by a bound or a word; else one row is meant.
     """
     wanted = _Wanted.find(question)
+    if find_style(question) is Style.POLAR:
+        row = _find_row(passage, document)
+        return _find_lack(question, row, passage) if row else None
     if wanted is None or not (GAP in passage or any(wanted)):
         return None
     every, own = index_passages(document).list_windows(Shape.ROW), _find_row(passage, document)
@@ -149,6 +153,19 @@ def _find_in_row(question: str, row: Window, passage: str) -> ToldAnswer | None:
     if cell is None or not can_answer(question, cell.text) or (is_figure and measure(cell.text) is None):
         return None
     return ToldAnswer(cell.text, passage, is_sure=cell.is_named, is_looked_up=False)
+
+
+def _find_lack(question: str, row: Window, passage: str) -> ToldAnswer | None:
+    """Return a no where the cells that a question asks about are empty: "Has Ada paid?", of a row without a payment."""
+    names, cells = read_row(_read_header(row), _read_line(row))
+    own = {stem for cell in cells if (stems := find_stems(cell)) <= list_asked(question) for stem in stems}
+    asked = list_asked(question) - own
+    shared = [len(asked & find_stems(name)) for name in names]
+    meant = [at for at, count in enumerate(shared) if count and count == max(shared)]
+    if not own or not meant or any(cells[at] for at in meant) or _DENIES.search(question):
+        return None
+    no = "No." if question.isascii() else "否。"
+    return ToldAnswer(no, passage, is_sure=False, is_looked_up=False)
 
 
 def _find_named_value(question: str, rows: Sequence[Window]) -> ToldAnswer | None:

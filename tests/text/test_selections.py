@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookwheel.text.comparisons import compare_rows
 from bookwheel.text.selections import asks_bound, narrow_rows, select_rows
 
 HEADER = "| Boat | Price | Shed | Berths | Open |"
@@ -222,3 +223,8 @@ OFFERED = ["| Mast | 250 |", "| Sail | 300 |", "| Rope | 20 |", "| Oar | 90 |", 
 )
 def test_what_was_paid_is_negative_in_a_book_that_has_both(question, header, rows, names):
     assert select_rows(question, header, rows).names == names
+
+
+def test_the_largest_payment_is_the_most_negative_amount_of_a_book_that_has_both():
+    assert compare_rows("What was the largest payment?", BOOK, BOOKED).rows == (BOOKED[0],)
+    assert compare_rows("What was the largest payment received?", BOOK, BOOKED).rows == (BOOKED[1],)

@@ -55,6 +55,13 @@ _DISTINCT: Final = 0.8
 """Share of a column's cells that differ, where it tells the rows apart; two chairs may have one name."""
 
 
+_SPENT: Final = re.compile(
+    r"\b(?:pay(?:s|ments?)?|paid|spen[dt]|expen(?:ses?|ditures?)|outgoings?|costs?|debits?)\b|支出|付款|花费|开支",
+    re.IGNORECASE,
+)
+_RECEIVED: Final = re.compile(r"\breceiv\w*|\bincoming\b|\bpaid (?:in|to us)\b|收", re.IGNORECASE)
+
+
 class Comparison(NamedTuple):
     """What a comparison of rows tells, and the rows that tell it."""
 
@@ -158,6 +165,8 @@ def _compare(question: str, names: Sequence[str], rows: Sequence[Sequence[str]],
     values = {at: value for at in compared if (value := measure(rows[at][column], ends=ends)) is not None}
     if len(values) < max(_LEAST_ROWS, len(places)):
         return None
+    if are_spent(question, [*values.values()]):
+        values = {at: -value for at, value in values.items()}
     group = find_group(names[column], [rows[at][column] for at in values])
     best = (min if order.takes_least(group) else max)(values.values())
     won = [at for at, value in values.items() if value == best]
@@ -182,6 +191,14 @@ def _find_told(question: str, names: Sequence[str], row: Sequence[str], key: int
     if not found and _CODE.fullmatch(row[key]):
         found = find_asked_columns(question, names)
     return found[0] if len(found) == 1 and row[found[0]] else None
+
+
+def are_spent(question: str, values: Sequence[float | None]) -> bool:
+    """Tell if a question is about what was paid, in a book in which that is negative and what was received is not."""
+    signs = [value < 0 for value in values if value]
+    # One below zero in a list of prices is a discount.
+    is_book = not all(signs) and 4 * sum(signs) >= len(signs) > 0
+    return is_book and bool(_SPENT.search(question)) and not _RECEIVED.search(question)
 
 
 def find_group(name: str, cells: Sequence[str]) -> FigureGroup:

@@ -26,7 +26,7 @@ from bookwheel.patterns import compile_late
 from bookwheel.text import lexicon
 from bookwheel.text.cells import split_cells
 from bookwheel.text.comparatives import HAN, find_order, spell_bounds
-from bookwheel.text.comparisons import NAMES_TIME, YEARS, find_group, find_key, list_measured, read_table
+from bookwheel.text.comparisons import NAMES_TIME, YEARS, are_spent, find_group, find_key, list_measured, read_table
 from bookwheel.text.figures import FigureGroup, Scale, find_scale, list_figures, list_units, measure, measure_span
 from bookwheel.text.kinds import choose_figures, spell_order
 from bookwheel.text.numbers import find_dates
@@ -55,11 +55,6 @@ _DENIED: Final = re.compile(
     r"\b(?:not|no(?!\.)|nor|never|neither|without|except)\b|n['’]t\b|没|[不未](?=\s)", re.IGNORECASE
 )
 
-_SPENT: Final = re.compile(
-    r"\b(?:pay(?:s|ments?)?|paid|spen[dt]|expen(?:ses?|ditures?)|outgoings?|costs?|debits?)\b|支出|付款|花费|开支",
-    re.IGNORECASE,
-)
-_RECEIVED: Final = re.compile(r"\breceiv\w*|\bincoming\b|\bpaid (?:in|to us)\b|收", re.IGNORECASE)
 _HOURS: Final = re.compile(r"\d ?(?:h|时|小时)", re.IGNORECASE)
 
 _Holds = Callable[[float, float], bool]
@@ -150,17 +145,9 @@ def _select_beyond(question: str, names: Sequence[str], rows: Sequence[Sequence[
     if (holds := holds or _find_side(found, names[columns[0]], cells)) is None:
         return []
     values, bound = compared
-    if _are_spent(question, values):
+    if are_spent(question, values):
         values = [value and -value for value in values]
     return [at for at, value in enumerate(values) if value is not None and holds(value, bound)]
-
-
-def _are_spent(question: str, values: Sequence[float | None]) -> bool:
-    """Tell if a question is about what was paid, in a book in which that is negative and what was received is not."""
-    signs = [value < 0 for value in values if value]
-    # One below zero in a list of prices is a discount.
-    is_book = not all(signs) and 4 * sum(signs) >= len(signs) > 0
-    return is_book and bool(_SPENT.search(question)) and not _RECEIVED.search(question)
 
 
 def _read_value(question: str, found: re.Match[str]) -> str:

@@ -241,6 +241,11 @@ def test_a_row_told_in_its_own_words_has_a_full_stop_and_no_marks_of_a_mail() ->
     assert told.format() == "it cost us 118 pounds for a new mat. [1]"
 
 
+def test_a_row_of_a_table_is_told_by_its_cells() -> None:
+    told = SourceLine(number=3, said="job: Painting", quote="| 18 April | Painting | | Ida |", document="d").tell()
+    assert told.format() == "18 April, Painting, Ida. [3]"
+
+
 def test_a_row_that_another_puts_right_is_not_told_alone_without_a_mark() -> None:
     fee = SourceLine(number=1, said="fee: lot; amount: 180 crowns", quote="180 crowns for a lot", document="d")
     now = SourceLine(

@@ -26,6 +26,7 @@ from bookwheel.reading.loop import converse
 from bookwheel.reading.model_judge import ModelJudge
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.verdicts import settle_judge
+from bookwheel.text.cells import split_cells
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Finish
@@ -100,6 +101,8 @@ class SourceLine:
         known = {*Passage(self.words).index_keys}
         is_named = self.words is self.said or not find_missing_words(parse_words(self.named), known)
         text = " ".join(_REPLIED.sub(" ", self.words).split())
+        if text.startswith("|"):  # A row of a table.
+            text = ", ".join(filter(None, split_cells(text)))
         text = text if is_named else f"{self.named}: “{text}”"
         verdict = Verdict.PARTLY if self.is_seen else Verdict.QUOTED
         return WrittenSentence(text=text, numbers=(self.number,), verdict=verdict, passage=self.words)

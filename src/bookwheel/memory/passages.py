@@ -13,7 +13,7 @@ from bookwheel.plan import DESCRIBED
 from bookwheel.text.kinds import find_kind, shows_kind
 from bookwheel.text.leads import WithLeads
 from bookwheel.text.lexicon import language_of
-from bookwheel.text.lines import FILE_HEADER
+from bookwheel.text.lines import skip_file_header
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Part
 from bookwheel.views.verdicts import describe_pages
@@ -98,10 +98,9 @@ class PassageDocument(WithLeads):
         self._parts: list[Part] = []
         length = 0
         for passage in sorted(passages, key=lambda one: (one.text.instant, one.text.number, -one.start), reverse=True):
-            name, _, words = passage.words.partition("\n")
-            if words.strip() and FILE_HEADER.match(name):
+            if at := skip_file_header(lambda start, end, words=passage.words: words[start:end], 0):  # type: ignore[misc]
                 # The line with a file's or mail's name, which is no words of its own.
-                passage = replace(passage, start=passage.start + len(name) + 1, words=words)  # noqa: PLW2901
+                passage = replace(passage, start=passage.start + at, words=passage.words[at:])  # noqa: PLW2901
             header = format_header(passage.text) if has_headers else ""
             self.passages.append(replace(passage, place=length + len(header)))
             self._parts.append(Part(text=f"{header}{passage.words.rstrip()}\n\n", source=passage.text.source))
@@ -211,7 +210,9 @@ def leave_out_titles(passages: Sequence[MemoryPassage], question: str) -> list[M
     for one in passages:
         headers = _HEADERS.match(one.words)
         title = _TITLE.search(one.words, 0, headers.end()) if headers else None
-        if headers and title and is_title(title[0], question) and one.words[headers.end() :].strip():
+        # Its words may be in the next passage.
+        has_words = headers and (one.words[headers.end() :].strip() or one.start + len(one.words) < one.text.characters)
+        if headers and title and is_title(title[0], question) and has_words:
             spans = [(0, title.start()), (title.end(), len(one.words))]
         else:
             spans = [(0, len(one.words))]

@@ -13,7 +13,7 @@ from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
 from bookwheel.memory.forgetting import forget
 from bookwheel.memory.opened import begin_memory, open_memory
-from bookwheel.memory.passages import PassageDocument
+from bookwheel.memory.passages import PassageDocument, leave_out_titles
 from bookwheel.memory.text_index import rank_passages
 from bookwheel.memory.values import list_newest
 from bookwheel.models.base import Copies
@@ -70,6 +70,30 @@ async def test_the_newest_that_answers_holds_and_not_what_only_shares_its_words(
     answer = await ask(opened, "When does the kitchen start?")
     assert answer.answer == "The kitchen starts on 23 March, a week later."
     assert [quote.quote for quote in answer.superseded] == ["The kitchen starts on 16 March."]
+
+
+async def test_neither_the_name_of_a_file_nor_a_title_cut_off_from_its_mail_is_a_passage(journal):
+    opened = await begin_quoting(journal, "club", "the club")
+    await append(opened, "\n===== members.csv =====\nOrla has not paid yet.\n", source="members.csv", at="2031-05-03")
+    letter = "The rowers carried the boat to the mill, and nobody knew who had asked for it. " * 8
+    mail = f"From: a@b.example\nSubject: The members and the regatta\n\n{letter}\n"
+    await append(opened, mail, source="mail", at="2031-05-04")
+    question = "Which members have not paid?"
+    passages = leave_out_titles(rank_passages(opened, question, opened.newest(), None), question)
+    document = PassageDocument(passages, has_headers=False)
+    text = document.slice(0, document.length)
+    assert ("Orla" in text, "=====" in text, "regatta" in text) == (True, False, False)
+    assert document.quote(text.index("Orla"), text.index("Orla") + 4).start == len("\n===== members.csv =====\n")
+    answer = await ask(opened, question)
+    assert [quote.quote for quote in answer.evidence] == ["Orla has not paid yet."]
+
+
+async def test_a_number_that_a_later_text_put_right_is_no_sure_yes(journal):
+    opened = await begin_quoting(journal, "bridge", "the bridge")
+    await append(opened, "The mean width of the bridge is 4.2 m.", source="a", at="2031-05-03")
+    await append(opened, "Recomputed mean of the bridge: 3.9 m.", source="b", at="2031-06-03")
+    answer = await ask(opened, "Is the mean width of the bridge 4.2 m?")
+    assert (answer.answer, answer.answers) != ("Yes.", Fit.YES)
 
 
 class CopyingModel(ScriptedModel):

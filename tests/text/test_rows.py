@@ -81,6 +81,7 @@ def test_a_row_is_cut_at_its_own_marks(line, cells):
             "14 days",
             True,
         ),
+        ("| By | Title | Finding |", "| Orm | Salt in marshes | 4 % |", "What did Orm find?", "4 %", True),
         ("课程      教师    教室     学费(元)", "瑜伽      蓝婷    舞蹈室   300", "瑜伽课在哪个教室", "舞蹈室", False),
     ],
 )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Copies, Model, copy_spans
 from bookwheel.reading.prompts import Prompts
+from bookwheel.reading.ways.answer_checks import is_label
 from bookwheel.reading.ways.passages import GAP
-from bookwheel.reading.ways.question_scorer import is_label
 from bookwheel.tables.columns import NUMBER, Column, Kind
 from bookwheel.tables.headers import CURRENCY, OF_COUNTS, OF_PEOPLE, map_columns
 from bookwheel.text.cells import read_row

@@ -16,7 +16,8 @@ from bookwheel.patterns import compile_late
 
 _CHANGES: Final = (
     r"\b(?:now|new|no longer|instead|any ?more|another|after all|these days|as of|from (?:now|today|this)|current\w*|"
-    r"correct\w*|chang\w*|mov(?:es?|ed|ing)|switch\w*|replac\w*|postpon\w*|delay\w*|slip\w*|rais\w*|lower\w*|"
+    r"correct\w*|recomput\w*|recalculat\w*|"
+    r"chang\w*|mov(?:es?|ed|ing)|switch\w*|replac\w*|postpon\w*|delay\w*|slip\w*|rais\w*|lower\w*|"
     r"dropp?\w*|goes (?:up|down|on)|final\w*|t(?:akes?|ook) over|left)\b|"
     r"现在|如今|改|换|不再|从[^，。]{1,8}起|推迟|提前|更新|交给"
 )

@@ -157,7 +157,7 @@ def choose_columns(
     named = [at for at in able if shares.get(at) == best] if best else []
     if len(named) != 1:  # "Other" tells of two sums, and "before" may be all that a name says.
         light = find_stems(question).difference(beside)
-        counts = {at: len(stems[at] & light) for at in named or able if named or stems[at] <= _DIRECTIONS}
+        counts = {at: len(stems[at] & light) for at in named or able if named or stems[at] <= _DIRECTIONS | light}
         most = [at for at, count in counts.items() if count and count == max(counts.values())]
         named = most if len(most) == 1 else named
     if len(named) == 1:

@@ -3,17 +3,19 @@
 import pytest
 
 from bookwheel.models.copying import CopiedSpan
-from bookwheel.reading.ways.question_scorer import (
-    choose_answer,
-    choose_span,
-    find_deciding,
+from bookwheel.reading.ways.answer_checks import (
+    find_date_start,
     find_figure_end,
     is_change,
     is_conditional,
     is_denied,
+    is_hearsay,
     is_label,
-    is_sure_span,
+    is_other_day,
+    is_signature,
+    lacks_number,
 )
+from bookwheel.reading.ways.question_scorer import choose_answer, choose_span, find_deciding, is_sure_span
 from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
@@ -44,6 +46,46 @@ def test_yes_under_a_condition_that_nobody_asked_about_is_not_sure():
     assert is_conditional(words, "Do we play on Thursdays?")
     assert not is_conditional(words, "Do we play on Thursdays if the hall agrees?")
     assert not is_conditional("From October we play on Thursdays.", "Do we play on Thursdays?")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "after", "is_so"),
+    [
+        ("Heard at the market that the bridge takes lorries now. ", "", True),
+        ("Ida said that the bridge takes lorries. ", "", True),
+        ("听说这座桥可以走卡车。", "", True),
+        ("The bridge takes lorries now. ", "Maybe not true.", True),
+        ("The bridge takes lorries now. ", "It is painted, and perhaps too late.", False),
+    ],
+)
+def test_yes_by_hearsay_is_not_sure(sentence, after, is_so):
+    assert is_hearsay(sentence, "Does the bridge take lorries?", sentence + after) is is_so
+    assert not is_hearsay(sentence, "What was said and heard of the bridge?", sentence)
+
+
+def test_another_number_says_neither_yes_nor_no():
+    assert lacks_number("Is the bridge 4.2 m wide?", "Measured anew, the bridge is 3.9 m wide.")
+    assert not lacks_number("Is the bridge 9 m wide?", "The bridge is nine metres wide.")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_so"),
+    [
+        ("What was the score?", "10 February", True),
+        ("What was the score?", "6-4", False),
+        ("When was the match?", "10 February", False),
+        ("What is the due date?", "10 February 2026", False),
+    ],
+)
+def test_a_day_is_no_sure_answer_where_none_is_asked_for(question, text, is_so):
+    assert is_other_day(question, text) is is_so
+
+
+def test_the_name_below_a_letter_is_no_answer():
+    letter = "Somebody else must lead the rowers. Orla Finn"
+    assert is_signature(letter, letter.index("Orla"), len(letter))
+    assert not is_signature(letter, letter.index("rowers"), letter.index("."))
+    assert not is_signature("The rowers are led by Orla Finn", 23, 31)
 
 
 @pytest.mark.parametrize(
@@ -168,3 +210,17 @@ def test_the_time_of_a_turn_answers_nothing_but_when(question, words, is_time):
 def test_a_figure_keeps_its_power(passage, said, whole):
     at = passage.index(said)
     assert passage[at : find_figure_end(passage, at + len(said))] == whole
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "said", "whole"),
+    [
+        ("采样什么时候开始？", "采样由小周负责，4月12日开始。", "12日", "4月12日"),
+        ("When does it open?", "It opens on 10 February 2026.", "February 2026", "10 February 2026"),
+        ("When does it open?", "It opens on 10 February 2026.", "10 February", "10 February"),
+        ("In which year does it open?", "It opens on 10 February 2026.", "2026", "2026"),
+    ],
+)
+def test_half_a_date_is_made_whole_from_its_beginning(question, passage, said, whole):
+    at = passage.index(said)
+    assert passage[find_date_start(question, passage, at) : at + len(said)] == whole

@@ -388,3 +388,9 @@ def test_an_empty_cell_under_what_is_asked_for_says_no(question, answer):
     told = find_table_answer(question, row, TextDocument(DUES))
     assert (told and told.text) == answer
     assert told is None or not told.is_sure
+
+
+def test_what_is_copied_out_of_a_row_where_no_column_is_told_is_not_sure():
+    answer = ask("Who sails Heron?")
+    assert "Heron" in answer.text
+    assert Flag.UNSURE in answer.flags

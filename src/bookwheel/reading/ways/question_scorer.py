@@ -25,7 +25,6 @@ question by itself:
 from __future__ import annotations
 
 import asyncio
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -34,12 +33,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bookwheel.models.base import Ability, Copies, JudgingModel, Model, copy_spans, find_abilities
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import Prompts
+from bookwheel.reading.ways.answer_checks import (
+    find_date_start,
+    find_figure_end,
+    is_change,
+    is_conditional,
+    is_denied,
+    is_hearsay,
+    is_label,
+    is_other_day,
+    is_signature,
+    lacks_number,
+)
 from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import GAP, overlaps, split_windows
 from bookwheel.text.comparatives import find_alternatives
-from bookwheel.text.denials import find_denials
-from bookwheel.text.kinds import AnswerKind, find_kind
 from bookwheel.text.questions import SUMS, Style, can_answer, find_style, leaves_open
 from bookwheel.text.ranking import QuestionWords, find_stems
 from bookwheel.text.sentences import split_sentences
@@ -54,19 +63,6 @@ if TYPE_CHECKING:
 # the answer where the likeliest one is of a sentence that has this much less.
 _LEAST: Final = 0.5
 _MORE: Final = 0.25
-_CLAUSE_NUMBER: Final = re.compile(
-    rf"(?:^|(?<={GAP})|(?<=[。.;] ))\s*(?:\d{{1,3}}(?:\.\d{{1,3}})+|\d{{1,3}}\.)(?=\s+[^\W\d_a-z])", re.MULTILINE
-)
-
-# "[2025-08-29 08:20:48Z] ana: Insurance, claim no. H-77120": when a turn was said, and nothing of what.
-_STAMP: Final = re.compile(rf"(?:^|(?<={GAP}))\s*\[[^\]\n]{{4,40}}\]", re.MULTILINE)
-_POWER: Final = re.compile(r"[百千万亿]+|[%％‰]")
-# With the blanks behind it. Of a longer passage, each span would cost the whole.
-_LONGEST_DENIAL: Final = 12
-# Behind a word of more or less, before a figure; and the characters before one in which both may stand.
-_BY: Final = re.compile(r"\bby(?:\s+(?:about|some|a|another|further))*\s+[£$€¥]?\Z|了\s*\Z", re.IGNORECASE)
-_LONGEST_CHANGE: Final = 60
-_OF_TIME: Final = frozenset({AnswerKind.WHEN, AnswerKind.DAY, AnswerKind.CLOCK, AnswerKind.HOURS})
 
 
 def choose_answer(passage: str, words: QuestionWords) -> str:
@@ -115,45 +111,6 @@ def find_deciding(passages: Sequence[str], words: QuestionWords) -> str:
     sentences = [body[start:end] for body in bodies for start, end in split_sentences(body)]
     best = max(sentences, key=words.share, default="")
     return best if words.share(best) >= _LEAST else ""
-
-
-def is_conditional(sentence: str, question: str) -> bool:
-    """Return whether a sentence says yes or no under a condition that the question does not name: "if all agree"."""
-    return _adds_mark(sentence, question, ("if", "unless"))
-
-
-def _adds_mark(text: str, question: str, marks: Sequence[str]) -> bool:
-    asked, said = parse(question).marks, parse(text).marks
-    return any(said[mark] and not asked[mark] for mark in marks)
-
-
-def find_figure_end(passage: str, end: int) -> int:
-    """Return where a figure ends of which a span has the digits: of "11.5万册次", "11.5" is another number."""
-    rest = _POWER.match(passage, end) if passage[end - 1 : end].isdigit() else None
-    return rest.end() if rest else end
-
-
-def is_label(question: str, passage: str, start: int, end: int) -> bool:
-    """Tell if a span is no more than what stands before the words: the number of a clause, the time of a turn.
-
-    "561.1" is one before "Within thirty days the Operator pays …"; a turn's time is none where a time is asked for.
-    """
-    labels = [_CLAUSE_NUMBER] if find_kind(question) in _OF_TIME else [_CLAUSE_NUMBER, _STAMP]
-    found = (one.span() for label in labels for one in label.finditer(passage))
-    return any(first <= start and end <= last for first, last in found)
-
-
-def is_denied(question: str, passage: str, start: int) -> bool:
-    """Tell if the passage denies what begins here, and the question does not: "never on Sundays", "no more than 40"."""
-    near = find_denials(passage, max(0, start - _LONGEST_DENIAL), start + _LONGEST_DENIAL)
-    ends = [found.end() for found in near if found.end() <= start]
-    return bool(ends) and not passage[ends[-1] : start].strip() and not parse(question).marks[NOT]
-
-
-def is_change(question: str, passage: str, start: int) -> bool:
-    """Tell if what begins here is by how much something changed, and not what it is then: "is cut by £12"."""
-    before = passage[max(0, start - _LONGEST_CHANGE) : start]
-    return bool(_BY.search(before)) and _adds_mark(before, question, ("up", "down"))
 
 
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
@@ -270,7 +227,9 @@ class QuestionScorer:
             word = "" if is_so is None else self.prompts.options[not is_so]
             if not word or (is_so and leaves_open(self.question, whole)):
                 return ShortAnswer(unsure, is_sure=False)
-            is_sure = not is_conditional(deciding, self.question)
+            if lacks_number(self.question, whole):
+                return ShortAnswer(unsure, is_sure=False)
+            is_sure = not is_conditional(deciding, self.question) and not is_hearsay(deciding, self.question, whole)
             return ShortAnswer(f"{word}{'.' if word.isascii() else '。'}", is_sure=is_sure)
         copies = Copies()
         if style is Style.SPAN and "short" in self.prompts.turns:
@@ -289,14 +248,15 @@ class QuestionScorer:
             and not is_label(self.question, whole, one.start, one.end)
             and not is_denied(self.question, whole, one.start)
             and not is_change(self.question, whole, one.start)
+            and not is_signature(whole, one.start, one.end)
             and (not self.two or find_stems(whole[one.start : one.end]) & named)
         ]
         best = choose_span(fit, whole, self.words)
         if best is None:
             return ShortAnswer(unsure, is_sure=False)
-        end = find_figure_end(whole, best.end)
+        text = whole[find_date_start(self.question, whole, best.start) : find_figure_end(whole, best.end)]
         is_sure = not second and is_sure_span(best, copies.spans, whole, self.words)
-        return ShortAnswer(whole[best.start : end], is_sure=is_sure)
+        return ShortAnswer(text, is_sure=is_sure and not is_other_day(self.question, text))
 
     async def _judge_polarity(self, passage: str) -> bool | None:
         """Return whether a passage answers yes, by a model that was taught to say so; None where it is not sure."""

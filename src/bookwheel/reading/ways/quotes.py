@@ -66,7 +66,13 @@ from bookwheel.reading.ways.quoted_memory import (
     select_quotes,
 )
 from bookwheel.reading.ways.spec import Decision, WaySpec
-from bookwheel.reading.ways.table_answers import ToldAnswer, find_numbered_row, find_table_answer, names_other_row
+from bookwheel.reading.ways.table_answers import (
+    ToldAnswer,
+    find_numbered_row,
+    find_row,
+    find_table_answer,
+    names_other_row,
+)
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Answer, Chunk, Conversation, Document, Memory, Reply, Step, Usage
 
@@ -268,6 +274,9 @@ async def _answer(
 async def _copy(seen: str, second: str | None, scorer: QuestionScorer, document: Document) -> Answer:
     """Return a short answer out of a passage, or of the one that joined it."""
     short = await scorer.answer(seen, second or "")
+    # Whoever copies out of a row mistakes one column for another.
+    if await asyncio.to_thread(find_row, seen, document):
+        short = short._replace(is_sure=False)
     code = await asyncio.to_thread(cite_passage, seen, document)
     if code and seen.endswith(short.text):
         short = ShortAnswer(code, short.is_sure)

@@ -95,11 +95,11 @@ def find_table_answer(question: str, passage: str, document: Document) -> ToldAn
     """
     wanted = _Wanted.find(question)
     if find_style(question) is Style.POLAR:
-        row = _find_row(passage, document)
+        row = find_row(passage, document)
         return _find_lack(question, row, passage) if row else None
     if wanted is None or not (GAP in passage or any(wanted)):
         return None
-    every, own = index_passages(document).list_windows(Shape.ROW), _find_row(passage, document)
+    every, own = index_passages(document).list_windows(Shape.ROW), find_row(passage, document)
     if wanted.is_whole:
         told = _ask_tables(question, wanted, every, own, document.name)
         # "How many beds did East have?" may count rows, or be about one; "Which supplier sent R-25180?" is about one.
@@ -127,7 +127,7 @@ def _ask_tables(
     return next(filter(None, (ask(question, table, title) for table in able)), None)
 
 
-def _find_row(passage: str, document: Document) -> Window | None:
+def find_row(passage: str, document: Document) -> Window | None:
     """Return the row of a table with a header that a passage shows."""
     row = index_passages(document).find_shown(passage, Shape.ROW)
     return row if row and row.lead_spans else None
@@ -248,7 +248,7 @@ def names_other_row(question: str, passage: str, document: Document) -> bool:
 
     That is a code ("invoice R-99999"), or every word beside those that name a column or ask for an amount.
     """
-    row = _find_row(passage, document)
+    row = find_row(passage, document)
     if row is None or len(split_cells(_read_header(row))) < _LEAST_CELLS:
         return False
     said = f"{' '.join(row.leads)} {_read_header(row)} {_read_line(row)}"

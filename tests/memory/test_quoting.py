@@ -124,6 +124,13 @@ async def test_of_the_newest_statement_the_short_answer_is_given(journal):
     assert (await ask(opened, question)).answers is Fit.DOUBTFUL
 
 
+async def test_a_few_passages_answer_no_question_for_a_list_beyond_doubt(journal):
+    opened = await begin_quoting(journal, "club", "the club")
+    await append(opened, "The fee is due in May. All students pay £40.", source="rules", at="2026-01-05")
+    assert (await ask(opened, "What do students pay?")).answers is Fit.YES
+    assert (await ask(opened, "What do all students pay? List every one.")).answers is not Fit.YES
+
+
 TALK = (
     ("Ilse: My doctor is called Vix.\nDorian: The weather turns.\n", "session 1"),
     ("Dorian: By the way, my doctor is called Naicksteand.\nIlse: I have been thinking about it.\n", "session 2"),

@@ -55,6 +55,7 @@ from bookwheel.text.changes import tells_change
 from bookwheel.text.kinds import find_kind
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
+from bookwheel.text.questions import asks_for_list
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import has_no_answer, is_absence
 from bookwheel.types import DocumentInfo, Status
@@ -282,8 +283,11 @@ async def _ask_texts(
         passage = ended.answer.passage or text
         if answer := await asyncio.to_thread(_choose_newest, opened, text, passage, question, version, document):
             if answer.answer != text:
-                return await _shorten(opened, answer, prompts, document)
-            return _doubt(answer) if Flag.UNSURE in ended.answer.flags else answer
+                answer = await _shorten(opened, answer, prompts, document)
+            elif Flag.UNSURE in ended.answer.flags:
+                answer = _doubt(answer)
+            # Of a list, a few passages show no end.
+            return _doubt(answer) if asks_for_list(question) else answer
     if told := find_told(question, document):
         answer = await asyncio.to_thread(judge_words, told, question, version.version, document, "texts")
         return await _shorten(opened, answer, prompts, document)

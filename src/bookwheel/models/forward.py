@@ -89,14 +89,14 @@ class Llama:
         self._read = graph.compile(graph.multiply(h, weights.tensors[name]))
         self._embedding = weights.tensors["token_embd.weight"].astype("f2")
         blocks = [f"blk.{layer}." for layer in range(int(fields["block_count"]))]
-        self._layers = [_build_layer(block, epsilon, weights) for block in blocks]
         adapted = _list_adapted(adapter, weights) if adapter else []
-        self._judging = [
-            _build_layer(block, epsilon, weights, adapter) if any(name.startswith(block) for name in adapted) else layer
-            for block, layer in zip(blocks, self._layers, strict=True)
-        ]
+        taught = [block for block in blocks if any(name.startswith(block) for name in adapted)]
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads)
+        self._layers = [*self._pool.map(lambda block: _build_layer(block, epsilon, weights), blocks)]
+        judging = self._pool.map(lambda block: _build_layer(block, epsilon, weights, adapter), taught)
+        layers = dict(zip(blocks, self._layers, strict=True)) | dict(zip(taught, judging, strict=True))
+        self._judging = [*layers.values()]
         self._known: OrderedDict[tuple[bool, tuple[int, ...]], _State] = OrderedDict()
         self._lock = threading.Lock()
 

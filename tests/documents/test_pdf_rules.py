@@ -8,6 +8,8 @@ import pytest
 from conversion import text_of
 from reportlab.pdfgen.canvas import Canvas
 
+from bookwheel.text.cells import split_cells
+
 ROWS = [
     ["Boat", "Low", "High", "Total"],
     ["Heron", "36", "41", "1,204.50"],
@@ -81,3 +83,14 @@ def test_a_frame_around_a_key_and_a_line_through_a_word_part_nothing(tmp_path):
     canvas.line(66, 600, 66, 760)
     canvas.save()
     assert text_of(tmp_path / "a.pdf") == "Press Enter to go on, or any other key to stop.\n"
+
+
+@pytest.mark.parametrize("grid", [draw_lines, draw_thin_areas, draw_cells])
+def test_empty_cells_of_a_grid_keep_their_columns(tmp_path, grid):
+    rows = [ROWS[0], ["Heron", "", "41", "1,204.50"], ["Skiff", "144", "", "3.20"], ["Punt", "", "", "7"]]
+    text = text_of(draw(tmp_path / "a.pdf", grid, rows=rows))
+    assert text.splitlines()[-3:] == ["Heron | | 41 | 1,204.50", "Skiff | 144 | | 3.20", "Punt | | | 7"]
+    assert [split_cells(line) for line in text.splitlines()[-2:]] == [
+        ["Skiff", "144", "", "3.20"],
+        ["Punt", "", "", "7"],
+    ]

@@ -39,7 +39,7 @@ from bookwheel.picture import Picture, PictureLine
 from bookwheel.types import Part
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 21
+_VERSION: Final = 22
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     *("pypdfium2", "lxml", "mammoth", "python-pptx", "python-calamine", "striprtf", "charset-normalizer"),

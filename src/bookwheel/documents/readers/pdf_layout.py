@@ -60,6 +60,13 @@ class Fragment:
     top: float
     is_ruled: bool = False
     """A line is drawn between it and the one before it."""
+    skipped: int = 0
+    """Empty cells of a grid between it and the one before it."""
+
+    @property
+    def cell(self) -> str:
+        """Its text behind the bars of the empty cells before it."""
+        return "| " * self.skipped + self.text
 
     @classmethod
     def around(cls, text: str, others: Sequence[Fragment]) -> Fragment:
@@ -204,7 +211,7 @@ def arrange(fragments: Sequence[Fragment], gaps: LineGaps | None = None) -> list
             # A line with wide gaps, such as a title behind its number, is no table; the text below it goes on.
             first = [block.fragments[0] for block in group]
             # Cells of a grid are cells, even where the rows beside have other columns.
-            text = first[0].text + "".join(f"{' | ' if f.is_ruled else ' '}{f.text}" for f in first[1:])
+            text = first[0].text + "".join(f"{' | ' if f.is_ruled or f.skipped else ' '}{f.cell}" for f in first[1:])
             joined = Fragment.around(text, first)
             joined = replace(joined, left=first[0].left, right=first[-1].right)
             group = [_Block([joined, *group[-1].fragments[1:]])]  # noqa: PLW2901 - one block from here on
@@ -359,10 +366,10 @@ def _find_rows(group: Sequence[_Block], *, is_alone: bool) -> list[list[str]] | 
         for block in group
     )
     if is_alone and len(longest) >= _LEAST_LINES and is_even:
-        return [[f.text for block in group for f in block.fragments if f.is_level(line)] for line in longest]
+        return [[f.cell for block in group for f in block.fragments if f.is_level(line)] for line in longest]
     if len(longest) > _MOST_CELL_LINES:
         return None
-    return [[block.text for block in group]]
+    return [["| " * block.fragments[0].skipped + block.text for block in group]]
 
 
 def _is_close(above: Fragment, below: Fragment) -> bool:

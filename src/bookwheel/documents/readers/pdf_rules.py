@@ -7,11 +7,13 @@ text, as the frame of a key or of a marked word does not.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Any, Final
 
 from bookwheel.documents.readers.pdf_calls import calls
+from bookwheel.documents.readers.pdf_layout import Fragment
 from bookwheel.documents.readers.pdf_things import Bounds, ask_all, read_bounds
 
 Rule = tuple[float, float, float]
@@ -19,6 +21,9 @@ Rule = tuple[float, float, float]
 _Sides = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
 # Points: the width of a line, and what may lie between the sides of two cells.
 _THIN: Final = 4.0
+# Points of an empty cell, and by how much a line may touch a word.
+_NARROWEST: Final = 8.0
+_OVER: Final = 0.5
 # Lines of a page of tables; more are a drawing.
 _MOST: Final = 500
 # Line heights that a line between columns goes over.
@@ -50,9 +55,26 @@ def find_rules(page: Any, things: Sequence[tuple[int, int]]) -> list[Rule]:
 
 def is_ruled(rules: Sequence[Rule], place: Bounds) -> bool:
     """Return whether a line goes through a place, and over several lines of text."""
+    return any(True for _ in _find_through(rules, place))
+
+
+def skip_cells(fragments: Iterable[Fragment], rules: Sequence[Rule]) -> Iterator[Fragment]:
+    """Yield fragments, each with the empty cells between it and the one before it on its line."""
+    before: Fragment | None = None
+    for one in fragments:
+        skipped = 0
+        if before and rules and one.is_level(before) and one.is_right_of(before):
+            lines = sorted(_find_through(rules, (before.right - _OVER, one.bottom, one.left + _OVER, one.top)))
+            # Two lines close to each other are the sides of two cells.
+            skipped = sum(other - line > _NARROWEST for line, other in pairwise(lines))
+        yield replace(one, skipped=skipped) if skipped else one
+        before = one
+
+
+def _find_through(rules: Sequence[Rule], place: Bounds) -> Iterator[float]:
     left, bottom, right, top = place
     middle, least = (bottom + top) / 2, _TALL * (top - bottom)
-    return any(left <= x <= right and low < middle < high and high - low > least for x, low, high in rules)
+    return (x for x, low, high in rules if left <= x <= right and low < middle < high and high - low > least)
 
 
 def find_crossings(

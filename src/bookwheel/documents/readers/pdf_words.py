@@ -18,7 +18,7 @@ from typing import Any, Final
 from bookwheel.documents.readers.pdf_calls import calls, find_address, iterate_addresses
 from bookwheel.documents.readers.pdf_hyphens import HYPHENS
 from bookwheel.documents.readers.pdf_layout import Fragment
-from bookwheel.documents.readers.pdf_rules import Rule, find_crossings, is_ruled
+from bookwheel.documents.readers.pdf_rules import Rule, find_crossings, is_ruled, skip_cells
 
 _CUTS: Final = frozenset("\x02\ufffe")
 # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
@@ -80,7 +80,8 @@ def read_fragments(page: Any, whole: set[str], rules: Sequence[Rule] = ()) -> tu
         read_sides = _bind_reader(text_page, turn, (left, bottom, right, top))
         measure = partial(_measure_rise, text_page, turn)
         rules = () if turn else rules
-        return list(_split_lines(text, read_sides, whole, measure, rules)), (right - left if turn % 2 else top - bottom)
+        fragments = [*skip_cells(_split_lines(text, read_sides, whole, measure, rules), rules)]
+        return fragments, (right - left if turn % 2 else top - bottom)
 
 
 def read_characters(text_page: int) -> str:

@@ -9,6 +9,12 @@ from bookwheel.text.questions import Style, asks_for_all, asks_for_list, can_ans
     ("question", "style"),
     [
         ("Is it open?", Style.POLAR),
+        ("Was the hall open?", Style.POLAR),
+        ("Was it sold?", Style.POLAR),
+        ("Was rent paid?", Style.POLAR),
+        ("Was kostet der Hof?", Style.SPAN),
+        ("Was hat Herr Otto unterschrieben?", Style.SPAN),
+        ("Was sind die Kosten?", Style.SPAN),
         ("Is it open or not?", Style.POLAR),
         ("Are dogs or cats allowed?", Style.POLAR),
         ("Are more than two dogs or cats allowed?", Style.POLAR),

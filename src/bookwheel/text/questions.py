@@ -54,8 +54,13 @@ _ASKED_THING: Final = compile_late(r"\b(?:w?h?ich|w?hat)\s+([a-z]+)", re.IGNOREC
 # Words that only point at what another sentence names.
 POINTERS: Final = words("he her him his it its she that their them these they this those")
 _CHOICE: Final = compile_late(r"\bor\b|\b(?:w?h?ich|whose)\b|还是|哪", re.IGNORECASE)
+# "Was kostet der Hof?" asks what, as a verb of German follows, and nothing of English does.
+_GERMAN_WHAT: Final = (
+    r"\s+(?:sind|war|wird|darf|kann|soll|muss|(?!(?:it|that|not|most|last|first|next)\b)(?-i:[a-zäöü])\w*(?:t|te|en))\b"
+    r"(?!.*\b(?:the|of|to|by|for|from|been|made|paid|done)\b)"
+)
 _POLAR: Final = compile_late(
-    r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
+    rf"^\s*(?:is|are|was(?!{_GERMAN_WHAT})|were|do|does|did|can|could|may|must|has|have|had|will|would|should|am)\b|"
     r"吗[？?]?\s*$|是否|([\u4e00-\u9fff])[不没]\1|"
     r"^(?!.*(?:什么|哪|谁|几|多少|怎|何|啥)).*没有?[？?]?\s*$",
     re.IGNORECASE,

@@ -3,7 +3,7 @@
 import pytest
 
 from bookwheel.claims import Fit, Verdict
-from bookwheel.documents.opening import open_document
+from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.verdict.citations import assure
 from bookwheel.verdict.judge import examine, judge_answer, weigh
 from bookwheel.verdict.sources import PlacedParts
@@ -136,3 +136,11 @@ def test_a_place_in_the_midst_of_a_sentence_is_looked_up_too(answer, is_misplace
 def test_an_address_of_a_web_page_names_a_line_too(document):
     evidence, claims = judge("net.py#L3: RETRIES = 3", document)
     assert [(claim.verdict, evidence[0].line) for claim in claims] == [(Verdict.QUOTED, 3)]
+
+
+def test_the_number_of_a_line_that_a_sentence_names_is_no_value_of_it():
+    text = "===== note.txt =====\nBoats are washed.\nThe fee is 31 crowns.\n"
+    document = TextDocument(text)
+    named, other = "The fee is 31 crowns (note.txt, line 2).", "The fee is 31 crowns (32 for guests)."
+    assert examine(named, "", PlacedParts(document))[0].missing == ()
+    assert examine(other, "", PlacedParts(document))[0].missing == ("32",)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.text.sanitize import sanitize
-from bookwheel.verdict.copies import find_copies, find_quote, is_findable
+from bookwheel.verdict.copies import find_copies, find_quotes, is_findable
 from bookwheel.verdict.search import make_query, search
 
 MANUAL = (
@@ -114,18 +114,19 @@ def _break(sentence, blank):
 
 def test_a_quote_is_a_line_of_its_own_before_a_part_of_another():
     text = 'carriers: [{name: brevity, base: "http://localhost"}]\n\ncarriers:\n  - name: brevity\n    base: "http://east"\n'
-    found = find_quote(TextDocument(text).parts(), "- name: brevity")
+    (found,) = find_quotes(TextDocument(text).parts(), "- name: brevity")
     assert found.text == "- name: brevity"
-    assert find_quote(TextDocument(text).parts(), "[{name: brevity, base:").start == 0
+    assert find_quotes(TextDocument(text).parts(), "[{name: brevity, base:")[0].start == 0
 
 
 def test_a_quote_of_few_signs_or_in_quotation_marks_is_found():
     text = "问2：二级资质可否投标？\n答：不可。\n出差不同意，改为视频。\nThe sill is 2.4 m high."
-    assert find_quote(TextDocument(text).parts(), "答：不可。").text == "答：不可。"
+    assert find_quotes(TextDocument(text).parts(), "答：不可。")[0].text == "答：不可。"
     assert (
-        find_quote(TextDocument(text).parts(), "It says: “The sill is 2.4 m high.”").text == "The sill is 2.4 m high."
+        find_quotes(TextDocument(text).parts(), "It says: “The sill is 2.4 m high.”")[0].text
+        == "The sill is 2.4 m high."
     )
-    assert find_quote(TextDocument(text).parts(), "出差同意，改为视频。") is None
+    assert find_quotes(TextDocument(text).parts(), "出差同意，改为视频。") == ()
     assert [is_findable(one) for one in ("不可。", "答：不可。", "No.")] == [False, True, False]
 
 
@@ -133,4 +134,16 @@ def test_what_is_struck_out_is_copied_by_nobody():
     text = "~~The old mill at Este was let to Odo.~~ The old mill at Este was let to Ada.\n"
     assert [*copies_of("The old mill at Este was let to Odo.", "The old mill at Este was let to Ada.", text=text)] == [
         1
+    ]
+
+
+def test_each_sentence_of_a_copied_line_is_found_and_words_in_quotes_within_one_are_not_looked_for_again():
+    text = 'Nordhylla withdrew. The order goes to Regalbau Fuchs. He said: the minister "gives the speech" himself.\n'
+    text += "Who gives the speech is open.\n"
+    copied = 'Nordhylla withdrew. The order goes to Regalbau Fuchs. The minister "gives the speech" himself.'
+    found = find_quotes(TextDocument(text).parts(), copied)
+    assert [one.text for one in found] == [
+        "Nordhylla withdrew.",
+        "The order goes to Regalbau Fuchs.",
+        'He said: the minister "gives the speech" himself.',
     ]

@@ -23,7 +23,7 @@ from bookwheel.reading.judge_view import MOST_SHOWN, JudgeView
 from bookwheel.reading.prompts import Prompts, prompts_for
 from bookwheel.text.questions import COUNTS, SUMS
 from bookwheel.types import Message, Step
-from bookwheel.verdict.copies import find_quote, is_findable
+from bookwheel.verdict.copies import find_quotes, is_findable
 from bookwheel.verdict.judge import Finding, Judgment, examine, is_foreign, weigh, write_claims
 from bookwheel.verdict.parsing import parse
 from bookwheel.verdict.search import LocatedSentence
@@ -201,5 +201,5 @@ class ModelJudge:
 
 async def _locate(copied: Sequence[str], parts: PlacedParts) -> tuple[LocatedSentence, ...]:
     """Return where what a model copied stands in the document; what stands nowhere is no copy."""
-    found = [await asyncio.to_thread(find_quote, parts, one) for one in copied if one]
-    return tuple(dict.fromkeys(one for one in found if one))
+    found = [await asyncio.to_thread(find_quotes, parts, one) for one in copied if one]
+    return tuple(dict.fromkeys(one for sentences in found for one in sentences))

@@ -30,7 +30,7 @@ from bookwheel.text.cells import split_cells
 from bookwheel.text.matching import Passage, find_missing_words, parse_words
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Finish
-from bookwheel.verdict.copies import find_quote, is_findable
+from bookwheel.verdict.copies import find_quotes, is_findable
 from bookwheel.verdict.sources import PlacedParts
 from bookwheel.verdict.statements import has_exact_words, judge_statement
 from bookwheel.views.verdicts import describe_pages
@@ -262,7 +262,7 @@ async def _ask(
     if said is None or said < judge.threshold:
         return written if said is None else replace(written, verdict=Verdict.NOT_FOUND)
     copied = [line for line in quotes.splitlines() if is_findable(line)]
-    if copied and not any(find_quote(PlacedParts(TextDocument(section)), line) for line in copied):
+    if copied and not any(find_quotes(PlacedParts(TextDocument(section)), line) for line in copied):
         return written
     return replace(written, verdict=Verdict.PARTLY)
 

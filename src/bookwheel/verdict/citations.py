@@ -159,6 +159,11 @@ def _find_mention(piece: str) -> _Mention | None:
     return _Mention(places, code, (*names, *_NAME.findall(left)))
 
 
+def drop_places(piece: str) -> str:
+    """Return a sentence without the lines of files that it names, whose numbers are no values."""
+    return _NAMED.sub(lambda found: " " if has_lines(found["source"]) else found[0], piece)
+
+
 def find_cited(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, LocatedSentence | None]:
     """Return the places of those pieces that name lines of a file; None where their words stand elsewhere."""
     wanted = {at: cited for at, piece in enumerate(pieces) if (cited := _parse(piece))}

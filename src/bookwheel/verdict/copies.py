@@ -61,17 +61,22 @@ def says_something(text: str) -> bool:
     return len(parse(text).terms) >= _LEAST_SENTENCE
 
 
-def find_quote(parts: Iterable[Part], reply: str) -> LocatedSentence | None:
-    """Return the document's sentence that a reply copies, or a line of it; None where none does.
+def find_quotes(parts: Iterable[Part], reply: str) -> tuple[LocatedSentence, ...]:
+    """Return the document's sentences that a reply copies, or lines of them, in the reply's order.
 
-    Of several, one that is no more than the words is meant, as a line of its own; then the longest.
+    Of several with the same words, one that is no more than these is meant, as a line of its own; then the longest.
     """
     quotes = {key: quote for quote in _list_quotes(reply) if _is_telling(key := _squeeze(quote))}
     queries = [make_query(quote, "") for quote in quotes.values()]
     search(parts, queries)
     copied = [(_squeeze(one.text), one) for query in queries for one in query.sentences]
-    copied = [(key, one) for key, one in copied if any(quote in key for quote in quotes)]
-    return max(copied, key=lambda pair: (pair[0] in quotes, len(pair[0]), -pair[1].start), default=("", None))[1]
+    found: dict[str, LocatedSentence] = {}
+    for quote in quotes:
+        held = [(key, one) for key, one in copied if quote in key]
+        # What stands in quotes within a sentence is a part of it.
+        if held and not any(quote in other for other in found):
+            found[quote] = max(held, key=lambda pair: (pair[0] == quote, len(pair[0]), -pair[1].start))[1]
+    return tuple(dict.fromkeys(found.values()))
 
 
 def is_findable(reply: str) -> bool:

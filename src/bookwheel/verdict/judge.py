@@ -37,7 +37,7 @@ from bookwheel.text.remarks import says_absent
 from bookwheel.text.sentences import list_sentences
 from bookwheel.types import Step
 from bookwheel.verdict.asking import is_misfit, measure_fit
-from bookwheel.verdict.citations import find_cited, is_citation, split_citations
+from bookwheel.verdict.citations import drop_places, find_cited, is_citation, split_citations
 from bookwheel.verdict.copies import find_copies, says_something
 from bookwheel.verdict.fields import list_fields
 from bookwheel.verdict.measure import Surroundings, contradicts, is_vetoed, measure
@@ -234,7 +234,8 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
     chosen = around.choose(claim, asked)
     passages = [around.sentences[at] for at in chosen]
     whole = set().union(*(passage.keys for passage in passages))
-    off = find_put_off(claim, asked, around)
+    off, told = find_put_off(claim, asked, around), drop_places(words)
+    exact = [word for word in query.exact if word in told]
     return Finding(
         text=text,
         copy=copy,
@@ -244,7 +245,7 @@ def _find(text: str, words: str, question: str, query: Query, copy: LocatedSente
         near=tuple(one for _, one in query.found),
         features=measure(claim, asked, passages, around),
         fit=measure_fit(claim, asked, passages),
-        missing=drop_written([word for word in query.exact if _is_missing(parse(word), whole, asked)], words, found),
+        missing=drop_written([word for word in exact if _is_missing(parse(word), whole, asked)], words, found),
         unsaid=_list_unsaid(text, whole | asked.keys.keys()),
         put_off=None if off is None else found[off],
     )

@@ -59,11 +59,13 @@ def search(*words: str, limit: PositiveInt = 10, output: OutputOptions = OutputO
     """
     if not words:
         raise InputError("say what to look for: bookwheel search WORDS")
+    from bookwheel.journal.search import list_holding
+
     journal, hits, memories = output.find_journal(), [], list[str]()
     if journal:
         with journal:
             hits = journal.search(" ".join(words), limit=limit)
-            memories = journal.memories.list_holding(" ".join(words).split())
+            memories = list_holding(journal.memories, " ".join(words).split())
     if output.as_json:
         print_json([to_plain(hit) for hit in hits])
         return 0

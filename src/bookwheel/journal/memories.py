@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -100,19 +99,6 @@ class MemoryTables:
         condition = f"{IS_SOUND['memories']} AND (?1 IS NULL OR owner = ?1) ORDER BY number DESC"
         return self._load(MEMORIES, "memories", condition, owner)
 
-    def list_holding(self, words: Sequence[str]) -> list[str]:
-        """Return the names of the memories of which a text or the newest version has all the words."""
-        wanted, names = [word.casefold() for word in words], list[str]()
-        for record in self.list_all():
-            newest = self.newest_version(record.number, record.plan.memory_tokens)
-            numbers = [text.number for text in self.list_texts(record.number)]
-            texts = chain(
-                [newest.memory.text if newest else ""], (text for _, text in self.load_texts(record.number, numbers))
-            )
-            if any(all(word in text.casefold() for word in wanted) for text in texts):
-                names.append(record.name)
-        return names
-
     def rename(self, memory: int, name: str) -> None:
         def update(connection: sqlite3.Connection) -> None:
             try:
@@ -157,14 +143,12 @@ class MemoryTables:
     ) -> tuple[MemoryText, bool]:
         """Queue a text behind those that are there; return it, and False if this source has said the same before.
 
-        What has a day is the same on that day alone, and what came back with a change of its file is new: "open" after
-        "shut". A text in parts may have pages and pictures. A source that grows gives the place behind the text: it
-        says what is new, so that equal lines are no repetition.
+        What has a day is the same on that day alone, and what came back with a change of its file is new. A text in
+        parts may have pages and pictures. A source that grows gives the place behind it, and repeats nothing.
         """
         instant = datetime.fromisoformat(at).astimezone(UTC).isoformat()
         memory, most = record.number, record.limits.max_characters
-        of_day = " AND at = ?" if is_dated else ""
-        find = f"SELECT {TEXTS.names} FROM memory_texts WHERE memory = ? AND source = ? AND sha256 = ?{of_day}"
+        find = "memory_texts WHERE memory = ? AND source = ? AND sha256 = ?" + " AND at = ?" * is_dated
 
         def insert(connection: sqlite3.Connection) -> tuple[MemoryText, bool]:
             parts = [] if isinstance(words, str) else label_parts(connection, memory, words)
@@ -174,7 +158,7 @@ class MemoryTables:
                 connection.execute(_KEEP_PLACE, (memory, store_text(source), place))
             elif not is_changed:
                 asked = memory, store_text(source), sha256, *([at] if is_dated else [])
-                if row := connection.execute(find, asked).fetchone():
+                if row := connection.execute(f"SELECT {TEXTS.names} FROM {find}", asked).fetchone():
                     return TEXTS.from_row(row, {}), False
             counts = "SELECT texts, characters, newest FROM memories WHERE number = ?"
             texts, characters, newest = connection.execute(counts, (memory,)).fetchone()
@@ -382,9 +366,8 @@ class MemoryTables:
             )
             for table, columns in _COPIED.items()
         ]
-        own = "SELECT picture FROM memory_pictures WHERE memory = ?"
-        query = f"SELECT sha256, content FROM pictures WHERE sha256 IN ({own})"
-        pictures = self._reader.fetch_all(query, (record.number,))
+        own = "sha256 IN (SELECT picture FROM memory_pictures WHERE memory = ?)"
+        pictures = self._reader.fetch_all(f"SELECT sha256, content FROM pictures WHERE {own}", (record.number,))
         (totals,) = self._fetch("memories", "texts, characters, newest", "number = ?", record.number)
 
         def copy(connection: sqlite3.Connection) -> None:
@@ -413,7 +396,5 @@ class MemoryTables:
 
 
 def _damage_error(table: str, path: Path) -> JournalError:
-    return JournalError(
-        f"a row of {table} is damaged in the journal {path}: bookwheel doctor names it, and bookwheel doctor --repair "
-        f"drops it; a text that was read with it is then read again"
-    )
+    advice = "bookwheel doctor names it, and bookwheel doctor --repair drops it; a text read with it is then read again"
+    return JournalError(f"a row of {table} is damaged in the journal {path}: {advice}")

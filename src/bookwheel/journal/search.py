@@ -14,14 +14,18 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.access import ReadPool
 from bookwheel.journal.documents import StoredDocument
 from bookwheel.journal.files import file_beside, make_private, translate_errors
 from bookwheel.journal.tables import load_text
+
+if TYPE_CHECKING:
+    from bookwheel.journal.memories import MemoryTables
 
 # Characters of a passage: what is searched for must stand in one.
 _PASSAGE: Final = 2000
@@ -163,6 +167,19 @@ def _open(journal: Path) -> Iterator[sqlite3.Connection]:
             except sqlite3.OperationalError as error:
                 raise JournalError(f"this Python's SQLite has no full-text search ({error})") from error
             yield index
+
+
+def list_holding(memories: MemoryTables, words: Sequence[str]) -> list[str]:
+    """Return the names of the memories of which a text or the newest version has all the words, by reading them all."""
+    wanted, names = [word.casefold() for word in words], list[str]()
+    for record in memories.list_all():
+        newest = memories.newest_version(record.number, record.plan.memory_tokens)
+        numbers = [text.number for text in memories.list_texts(record.number)]
+        texts = (text for _, text in memories.load_texts(record.number, numbers))
+        held = chain([newest.memory.text] if newest else [], texts)
+        if any(all(word in text for word in wanted) for text in map(str.casefold, held)):
+            names.append(record.name)
+    return names
 
 
 def _add_text(index: sqlite3.Connection, reader: ReadPool, text: int, sha256: str, until: int) -> None:
